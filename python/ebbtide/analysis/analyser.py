@@ -1,0 +1,282 @@
+"""Both readers of a text, side by side: spaCy for facts, the embedder for vectors."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ebbtide.analysis.facts import TurnFacts, TurnText
+from ebbtide.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ebbtide.analysis.embedding import Passage
+    from ebbtide.analysis.pipeline import SpacyAnalyser
+    from ebbtide.analysis.query import QueryFrame
+
+__all__ = ["Analyser", "Analysis", "Question"]
+
+_DEFAULT_MODELS = ("bge-small-en-v1.5", "BAAI/bge-small-en-v1.5")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysis:
+    """What was read from one turn: facts, passages, one vector a card (or none)."""
+
+    facts: TurnFacts
+    passages: Sequence[Any]
+    card_vectors: Sequence[NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What was read from a question.
+
+    Attributes:
+        frame: Its frame.
+        vector: float32 [d], not normalised.
+        tokens: float32 [t, d] for late interaction, or None.
+        token_terms: For each token the lemma of its word; None for stop words
+            and punctuation.
+    """
+
+    frame: QueryFrame
+    vector: NDArray[np.float32]
+    tokens: NDArray[np.float32] | None
+    token_terms: list[str | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PlainPassage:
+    """The one vector of a text, from an embedder that offers no passages."""
+
+    start: int
+    end: int
+    vector: NDArray[np.float32]
+    tokens: None = None
+
+
+class Analyser:
+    """Reads turns and questions. Models are loaded at first use, not before.
+
+    Safe to share between threads; equal texts give equal results whatever the
+    batch they come in.
+    """
+
+    def __init__(self, nlp: Mapping[str, Any], *, embedder: Any = None, cards: bool = False) -> None:
+        """Name the models and check that they are installed; nothing is loaded.
+
+        Args:
+            nlp: The ``[nlp]`` section of the configuration.
+            embedder: Replaces the configured embedding model.
+            cards: Whether cards get vectors of their own.
+
+        Raises:
+            ConfigError: If a model is not installed.
+        """
+        from ebbtide.analysis.pipeline import SpacyAnalyser
+
+        self._nlp = nlp
+        self._cards = cards
+        self._embedder = embedder
+        self._directory = None if embedder is not None else _model_directory(nlp)
+        self._spacy: SpacyAnalyser = SpacyAnalyser(nlp["spacy_model"], nlp["entity_labels"])
+        self._lock = threading.Lock()
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Changes whenever the derived data of equal turns would change."""
+        prefix = "speaker" if self._nlp["speaker_prefix"] else "bare"
+        return f"{self._spacy.fingerprint};embedder={self._embedding_fingerprint()};text={prefix}"
+
+    def _embedding_fingerprint(self) -> str:
+        if self._embedder is not None:
+            return str(self._embedder.fingerprint)
+        from ebbtide.analysis.embedding_model import fingerprint_of
+
+        assert self._directory is not None
+        return fingerprint_of(self._directory)
+
+    def warm_up(self) -> None:
+        """Load both models now rather than at the first turn."""
+        self.analyse([TurnText("warm-up")])
+
+    def analyse(self, turns: Sequence[TurnText]) -> list[Analysis]:
+        """Read turns, in order; spaCy and the embedder work side by side."""
+        texts = [self._embedded_text(turn) for turn in turns]
+        if not turns:
+            return []
+        future = _pool().submit(self._encode, texts)
+        facts = self._spacy.analyse(turns)
+        encoded = future.result()
+        vectors: list[Sequence[Any]] = [()] * len(turns)
+        if self._cards:
+            vectors = self._card_vectors(facts)
+        return [
+            Analysis(fact, _without_prefix(passages, text, turn), cards)
+            for fact, passages, text, turn, cards in zip(
+                facts, encoded, texts, turns, vectors, strict=True
+            )
+        ]
+
+    def question(
+        self,
+        text: str,
+        *,
+        query_time: datetime | None,
+        speakers: Sequence[str],
+        bare: bool,
+    ) -> Question:
+        """Read a question.
+
+        Args:
+            text: The question.
+            query_time: When it is asked; anchors its relative dates.
+            speakers: Names known to the memory.
+            bare: Embed the question as it is (the paper's way), rather than
+                without the speakers' names and with token vectors.
+        """
+        from ebbtide.analysis.query import build_frame
+
+        # The speakers' names say who, which the ranking handles; left in, they
+        # pull the vector towards every turn of that speaker.
+        embedded = text if bare else without_names(text, speakers)
+        future = _pool().submit(self._encode_question, embedded, bare)
+        doc = self._spacy.parse(text)
+        frame = build_frame(doc, query_time=query_time, known_speakers=speakers)
+        vector, tokens, spans = future.result()
+        terms: list[str | None] = []
+        if tokens is not None:
+            parsed = doc if embedded == text else self._spacy.parse(embedded)
+            terms = _token_terms(self._spacy, parsed, spans)
+        return Question(frame, vector, tokens, terms)
+
+    def _model(self) -> Any:
+        with self._lock:
+            if self._embedder is None:
+                from ebbtide.analysis.embedding import OnnxEmbedder
+
+                model = OnnxEmbedder(self._directory, threads=self._nlp["threads"])
+                if model.dimension != self._nlp["vector_dim"]:
+                    message = (
+                        f"the embedding model has {model.dimension} dimensions, [nlp] vector_dim "
+                        f"says {self._nlp['vector_dim']}; set vector_dim = {model.dimension}"
+                    )
+                    raise ConfigError(message, "config.range")
+                self._embedder = model
+            return self._embedder
+
+    def _embedded_text(self, turn: TurnText) -> str:
+        if turn.speaker and self._nlp["speaker_prefix"]:
+            return f"{turn.speaker}: {turn.text}"
+        return turn.text
+
+    def _encode(self, texts: Sequence[str]) -> list[Sequence[Any]]:
+        model = self._model()
+        if hasattr(model, "encode"):
+            encoded: list[Sequence[Any]] = model.encode(texts)
+            return encoded
+        vectors = _rows(model, texts)
+        return [
+            [_PlainPassage(0, len(text), vector)]
+            for text, vector in zip(texts, vectors, strict=True)
+        ]
+
+    def _encode_question(self, text: str, bare: bool) -> tuple[Any, Any, Any]:
+        model = self._model()
+        if not bare and hasattr(model, "encode_query"):
+            passage: Passage = model.encode_query(text)
+            return passage.vector, passage.tokens, passage.token_spans
+        if hasattr(model, "embed_query"):
+            return model.embed_query(text), None, None
+        return _rows(model, [text])[0], None, None
+
+    def _card_vectors(self, facts: Sequence[TurnFacts]) -> list[Sequence[Any]]:
+        from ebbtide.analysis.cards import card_text
+
+        texts = [card_text(card) for fact in facts for card in fact.cards]
+        rows = iter(_rows(self._model(), texts) if texts else ())
+        return [[next(rows) for _ in fact.cards] for fact in facts]
+
+
+def without_names(text: str, speakers: Sequence[str]) -> str:
+    """The question without the speakers' names; as it was if nothing else is left."""
+    import re
+
+    if not speakers:
+        return text
+    names = "|".join(re.escape(name) for name in sorted(speakers, key=lambda n: (-len(n), n)))
+    bare = re.sub(rf"\b(?:{names})(?:['’]s)?(?!\w)\s*", "", text, flags=re.IGNORECASE).strip()
+    return bare if re.search(r"\w", bare) else text
+
+
+def _token_terms(spacy: SpacyAnalyser, doc: Any, spans: Any) -> list[str | None]:
+    """For each word piece, the term of the spaCy token that it lies in."""
+    by_character: dict[int, str | None] = {}
+    for token in doc:
+        terms = spacy.terms(doc[token.i : token.i + 1].as_doc())
+        for at in range(token.idx, token.idx + len(token)):
+            by_character[at] = terms[0] if terms else None
+    return [by_character.get(int(start)) for start, _ in spans]
+
+
+def _without_prefix(passages: Sequence[Any], text: str, turn: TurnText) -> Sequence[Any]:
+    """Spans as characters of the turn, not of the text with the speaker in front."""
+    shift = len(text) - len(turn.text)
+    if not shift or len(passages) == 1:
+        return passages if not shift else [_Shifted(passages[0], 0, len(turn.text))]
+    return [_Shifted(p, max(0, p.start - shift), max(0, p.end - shift)) for p in passages]
+
+
+class _Shifted:
+    """A passage with other bounds."""
+
+    __slots__ = ("end", "start", "tokens", "vector")
+
+    def __init__(self, passage: Any, start: int, end: int) -> None:
+        self.start, self.end = start, end
+        self.vector, self.tokens = passage.vector, passage.tokens
+
+
+def _rows(model: Any, texts: Sequence[str]) -> Any:
+    import numpy as np
+
+    rows = np.ascontiguousarray(model.embed(texts), dtype=np.float32)
+    if rows.shape != (len(texts), int(model.dimension)):
+        message = (
+            f"the embedder returned an array of shape {rows.shape} for {len(texts)} texts; "
+            f"it must be ({len(texts)}, {model.dimension})"
+        )
+        raise ConfigError(message, "config.model_unusable")
+    return rows
+
+
+def _model_directory(nlp: Mapping[str, Any]) -> Path:
+    from ebbtide.analysis.embedding_model import default_directory
+
+    name = nlp["model_name"]
+    if name in _DEFAULT_MODELS:
+        return default_directory()
+    directory = Path(name)
+    if not directory.is_dir():
+        message = (
+            f"the embedding model {name!r} is not installed, and models are never downloaded. "
+            'To use the one that comes with ebbtide, set in [nlp] model_name = "bge-small-en-v1.5" '
+            "and vector_dim = 384; to use another, name a directory with model.onnx and tokenizer.json"
+        )
+        raise ConfigError(message, "config.model_missing")
+    return directory
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    """One thread beside the caller's, made at the first analysis."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="ebbtide-embed")

@@ -1,0 +1,7 @@
+"""Reading a question: the QueryFrame of the DMF paper, section 9.3, eq. 32."""
+
+from __future__ import annotations
+
+from ebbtide.analysis.query.frame import QueryFrame, build_frame
+
+__all__ = ["QueryFrame", "build_frame"]

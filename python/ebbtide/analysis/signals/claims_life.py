@@ -1,0 +1,281 @@
+"""Claims about a person's life: residence, work, relationship, names, counts, diet."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ebbtide.analysis.facts import Claim
+from ebbtide.analysis.normalise import nfc_lower, word_set
+from ebbtide.analysis.signals.claim_parts import (
+    ADVERBS,
+    SUBJECT,
+    ClaimReader,
+    PlacedClaim,
+)
+from ebbtide.analysis.signals.text import Clause
+from ebbtide.analysis.signals.values import (
+    NUMBER_WORDS,
+    object_phrases,
+    place_name,
+)
+
+__all__ = ["life_claims"]
+
+_BE = r"(?:am|'m|is|'s|are|'re)"
+_HAVE = r"(?:have|has|'ve|'s)"
+_NOT = (
+    r"(?P<neg>(?:don't|do not|doesn't|does not|no longer|not|never|am not|'m not|isn't|aren't)\s+)?"
+)
+_LIVES = re.compile(
+    SUBJECT + rf"(?i:{ADVERBS}(?:{_BE} )?{ADVERBS}{_NOT}{ADVERBS}(?:{_HAVE} )?(?:been )?{ADVERBS}"
+    "(?P<verb>lives?|living|lived|based|resides?|reside|residing"
+    r"|resided)\s+(?:right )?(?:in|at)\s+)"
+)
+_USED = re.compile(
+    SUBJECT + r"(?i:used to (?P<verb>live|work|reside|stay)\s+(?P<p>in|at|for|as)\s+(?:an? )?)"
+)
+_MOVED = re.compile(
+    SUBJECT
+    + rf"(?i:(?:{_HAVE} )?{ADVERBS}(?:moved|relocated)\s+(?:back |over |down |out |up |away "
+    "|here )?"
+    r"(?:with [\w ]{2,20}? )?(?:from (?P<old>[\w' .-]{2,30}?) )?to\s+)"
+)
+_FROM = re.compile(SUBJECT + rf"(?i:{_BE} {ADVERBS}(?:originally )?from\s+)")
+_GREW = re.compile(SUBJECT + r"(?i:grew up in\s+)")
+_JOB = re.compile(
+    SUBJECT + rf"(?i:(?:{_BE} |{_HAVE} )?(?:been )?{ADVERBS}{_NOT}{ADVERBS}"
+    "(?P<verb>works?|working|worked|got a (?:new )?job|started (?:a new job"
+    r"|working))\s+(?:full[- ]time |part[- ]time |now )?as\s+(?:an?|the)\s+)"
+)
+_EMPLOYER = re.compile(
+    SUBJECT + f"(?i:(?:{_BE} |{_HAVE} )?(?:been )?{ADVERBS}{_NOT}{ADVERBS}(?P<verb>works?|working"
+    r"|worked)\s+"
+    r"(?:full[- ]time |part[- ]time |now )?(?:at|for)\s+)"
+)
+_OCCUPATION = re.compile(
+    SUBJECT
+    + rf"(?i:(?P<be>{_BE}|was|were) {ADVERBS}{_NOT}{ADVERBS}an?\s+(?P<job>(?:[\w-]+ )?(?:[\w-]*"
+    "(?:ologist|therapist|dentist|teacher|engineer|developer|designer|programmer|lawyer"
+    "|accountant|writer"
+    "|nurse|doctor|surgeon|pharmacist|journalist|photographer|musician|electrician|plumber"
+    "|carpenter"
+    "|chef|baker|barista|waiter|waitress|manager|scientist|researcher|professor|librarian"
+    "|pilot|farmer"
+    r"|architect|consultant|analyst|counselor|counsellor|firefighter|mechanic|paramedic|economist"
+    r"|student)))\b)"
+)
+_STATUS = re.compile(
+    SUBJECT
+    + rf"(?i:(?P<be>{_BE}|was|were|got|{_HAVE} been|just got) {ADVERBS}(?:newly )?{_NOT}{ADVERBS}"
+    r"(?P<status>single|married|engaged|divorced|widowed|separated)\b(?! (?:mom|mum|dad"
+    r"|parent|mother|father|by|in|with|minded|out|from|of)\b))"
+)
+_NAME = re.compile(
+    r"(?P<whose>\b[Mm]y (?P<what>(?:[\w-]+ )?[\w-]+)'s) name (?i:is|was|'s)\s+(?P<neg>not )?"
+    r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
+    r"|(?P<own>\b[Mm]y) name(?i: is|'s)\s+(?P<own_value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
+    r"|\b[Mm]y (?P<called>(?:[\w-]+ )?[\w-]+) (?i:is|'s) (?:called"
+    r"|named)\s+(?P<called_value>[A-Z][\w'-]*)"
+)
+_COUNT = re.compile(
+    SUBJECT
+    + rf"(?i:{ADVERBS}(?:have|has|'ve got|have got|own|owns)\s+(?P<number>\d{{1,4}}|"
+    + "|".join(NUMBER_WORDS)
+    + r")\s+)"
+)
+_AGE = re.compile(
+    SUBJECT
+    + rf"(?i:{_BE} {ADVERBS}(?:turning )?(?P<age>\d{{1,3}})(?: years?[- ]old\b|\s*[.!,]|\s*$))"
+)
+_DIET = re.compile(
+    SUBJECT + f"(?i:(?P<be>{_BE}|was|were|went|became|turned"
+    f"|{_HAVE} been) {ADVERBS}{_NOT}{ADVERBS}(?:an? )?(?:strict )?"
+    r"(?P<diet>vegan|vegetarian|pescatarian|omnivore)\b(?!\s+(?:food|recipes?|dish"
+    "|restaurant|ice)))"
+)
+_ALLERGY = re.compile(
+    SUBJECT + rf"(?i:{_BE} {ADVERBS}{_NOT}{ADVERBS}(?:severely |very )?allergic to\s+)"
+)
+_INTOLERANT = re.compile(
+    SUBJECT + rf"(?i:{_BE} {ADVERBS}{_NOT}{ADVERBS}(?P<what>lactose|gluten)[ -]intolerant\b)"
+)
+_OVER = re.compile(r"\b(?:any ?more|any longer|no longer)\b", re.IGNORECASE)
+_UNCOUNTED = word_set(
+    """hour minute day week month year second time thing idea question option more reason way point
+    choice other to of"""
+)
+_LONG_PAST = re.compile(
+    r"\b(?:when (?:I|we) (?:was|were)|years ago|as a (?:kid|child)|back then)\b", re.IGNORECASE
+)
+
+
+def life_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    """Claims about the life of the speaker, a relative or a named person."""
+    yield from _residence(reader, clause)
+    yield from _work(reader, clause)
+    yield from _attributes(reader, clause)
+    yield from _names(reader, clause)
+    yield from _diet(reader, clause)
+
+
+def _ended(clause: Clause, match: re.Match[str]) -> bool:
+    return bool(match.group("neg")) or bool(_OVER.search(clause.text))
+
+
+def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    end = clause.start + len(clause.text)
+    for pattern, identity, kind in (
+        (_LIVES, "residence", "current_state"),
+        (_USED, "residence", "past_state"),
+        (_MOVED, "residence", "current_state"),
+        (_FROM, "origin", "current_state"),
+        (_GREW, "hometown", "past_state"),
+    ):
+        for match in pattern.finditer(clause.text):
+            if pattern is _USED and match.group("verb").lower() not in ("live", "reside"):
+                continue
+            subject = reader.subject(match, clause.start)
+            value = place_name(reader.doc, reader.text, clause.start + match.end(), end)
+            if subject is None or value is None:
+                continue
+            if pattern is _LIVES and _simple_past(match):
+                kind = "past_state"
+            if pattern is _MOVED and _LONG_PAST.search(clause.text):
+                kind = "past_state"
+            denied = pattern is _LIVES and _ended(clause, match)
+            old = match.group("old") if pattern is _MOVED else None
+            yield reader.place(
+                clause,
+                match,
+                Claim(kind, subject, identity, value, nfc_lower(old) if old else None, denied),
+            )
+
+
+def _simple_past(match: re.Match[str]) -> bool:
+    words = match.group().lower()
+    return match.group("verb").lower() in ("lived", "resided") and not re.search(
+        r"(?:\bhave|\bhas|'ve|'s)\b", words
+    )
+
+
+def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    end = clause.start + len(clause.text)
+    for match in _JOB.finditer(clause.text):
+        jobs = object_phrases(reader.doc, clause.start + match.end(), end)
+        subject = reader.subject(match, clause.start)
+        if subject and jobs:
+            past = match.group("verb").lower() == "worked" and not re.search(
+                r"'ve|have|has", match.group()
+            )
+            kind = "past_state" if past else "current_state"
+            claim = Claim(kind, subject, "job", jobs[0], negated=_ended(clause, match))
+            yield reader.place(clause, match, claim)
+    for match in _EMPLOYER.finditer(clause.text):
+        employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
+        subject = reader.subject(match, clause.start)
+        if subject and employer and reader.text != reader.text.lower():
+            past = match.group("verb").lower() == "worked" and not re.search(
+                r"'ve|have|has", match.group()
+            )
+            kind = "past_state" if past else "current_state"
+            claim = Claim(kind, subject, "employer", employer, negated=_ended(clause, match))
+            yield reader.place(clause, match, claim)
+    for match in _USED.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        if subject is None or match.group("verb").lower() != "work":
+            continue
+        if match.group("p").lower() == "as":
+            jobs = object_phrases(reader.doc, clause.start + match.end(), end)
+            identity, value = "job", jobs[0] if jobs else None
+        else:
+            identity = "employer"
+            value = place_name(reader.doc, reader.text, clause.start + match.end(), end)
+        if value:
+            yield reader.place(clause, match, Claim("past_state", subject, identity, value))
+
+
+def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for pattern, identity, group in (
+        (_OCCUPATION, "job", "job"),
+        (_STATUS, "relationship status", "status"),
+    ):
+        for match in pattern.finditer(clause.text):
+            subject = reader.subject(match, clause.start)
+            if subject:
+                kind = (
+                    "past_state"
+                    if match.group("be").lower() in ("was", "were")
+                    else "current_state"
+                )
+                value = nfc_lower(match.group(group))
+                claim = Claim(kind, subject, identity, value, negated=_ended(clause, match))
+                yield reader.place(clause, match, claim)
+    for match in _AGE.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        if subject:
+            yield reader.place(
+                clause, match, Claim("current_state", subject, "age", match.group("age"))
+            )
+    for match in _COUNT.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        things = object_phrases(
+            reader.doc, clause.start + match.end(), clause.start + len(clause.text)
+        )
+        if subject and things and not _UNCOUNTED & set(things[0].split()):
+            number = match.group("number").lower()
+            claim = Claim(
+                "current_state", subject, f"count of {things[0]}", NUMBER_WORDS.get(number, number)
+            )
+            yield reader.place(clause, match, claim)
+
+
+def _names(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for match in _NAME.finditer(clause.text):
+        if match.group("own"):
+            claim = Claim(
+                "current_state", reader.speaker, "name", nfc_lower(match.group("own_value"))
+            )
+        elif match.group("called"):
+            claim = Claim(
+                "current_state",
+                reader.speaker,
+                f"name of {nfc_lower(match.group('called'))}",
+                nfc_lower(match.group("called_value")),
+            )
+        else:
+            claim = Claim(
+                "current_state",
+                reader.speaker,
+                f"name of {nfc_lower(match.group('what'))}",
+                nfc_lower(match.group("value")),
+                negated=bool(match.group("neg")),
+            )
+        yield reader.place(clause, match, claim)
+
+
+def _diet(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for match in _DIET.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        if subject:
+            kind = "past_state" if match.group("be").lower() in ("was", "were") else "current_state"
+            claim = Claim(
+                kind, subject, "diet", nfc_lower(match.group("diet")), negated=_ended(clause, match)
+            )
+            yield reader.place(clause, match, claim)
+    end = clause.start + len(clause.text)
+    for match in _ALLERGY.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        for thing in object_phrases(reader.doc, clause.start + match.end(), end):
+            if subject:
+                yield reader.place(clause, match, _allergy(subject, thing, _ended(clause, match)))
+    for match in _INTOLERANT.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        if subject:
+            what = nfc_lower(match.group("what"))
+            yield reader.place(clause, match, _allergy(subject, what, _ended(clause, match)))
+
+
+def _allergy(subject: str, thing: str, denied: bool) -> Claim:
+    value = "not allergic" if denied else "allergic"
+    return Claim("current_state", subject, f"allergy:{thing}", value)

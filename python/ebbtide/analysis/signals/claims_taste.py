@@ -1,0 +1,153 @@
+"""Preference claims: likes and dislikes, choices, favourites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ebbtide.analysis.facts import Claim
+from ebbtide.analysis.normalise import word_set
+from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.cues import PREFERENCE_NOT
+from ebbtide.analysis.signals.text import Clause
+from ebbtide.analysis.signals.values import object_phrases
+
+__all__ = ["taste_claims"]
+
+_LIKES = r"(?:love|like|enjoy|adore)s?"
+_DISLIKES = r"(?:hate|dislike|loathe|despise|detest)s?"
+_DENIAL = r"(?P<neg>(?:don't|do not|doesn't|does not|never|no longer|didn't)\s+)?"
+_LIKE = re.compile(
+    SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?P<used>used to )?(?P<verb>{_LIKES}|{_DISLIKES}"
+    rf"|(?:can't|cannot|can not) stand|(?:'m|am|is|'s|are|'re) {ADVERBS}(?P<neg2>not )?{ADVERBS}"
+    "(?:(?:a )?(?:big |huge )?fans? of|into|fond of|passionate about|keen on|obsessed with"
+    "|crazy about))"
+    r"\s+(?:to )?)"
+)
+_CHOICE = re.compile(SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?:would |'d )?prefers?\s+)")
+_OVER = re.compile(r"\s+(?:over|to|rather than|instead of)\s+", re.IGNORECASE)
+_FOR = re.compile(r"\s+(?:for|when it comes to)\s+(?!me\b|us\b|now\b|the moment)", re.IGNORECASE)
+_FAVOURITE = re.compile(
+    r"(?P<whose>\b[Mm]y|\b[A-Z][\w-]+'s)\s+(?i:(?:new |all[- ]time "
+    r"|absolute )?(?:favou?rite|fave?)\s+"
+    r"(?P<kind>[\w-]+(?: [\w-]+)?)\s+(?P<be>is|are|was|were|'s)\s+(?P<neg>not )?(?:still "
+    "|now |definitely |the )*)"
+)
+_IS_FAVOURITE = re.compile(
+    r"(?P<value>[\w'-]+(?: [\w'-]+){0,3})\s+(?i:is|are)\s+(?i:now |still |definitely |probably )*"
+    r"(?P<whose>[Mm]y|[A-Z][\w-]+'s)\s+(?i:(?:all[- ]time |absolute )?(?:favou?rite"
+    r"|fave?)\s+(?P<kind>[\w-]+))"
+)
+
+# "I like the pirate idea" praises what was said; it is no lasting taste.
+_REMARKS = word_set(
+    "idea suggestion photo picture pic plan sound look way thought question answer quote"
+)
+
+# Closed categories, where one choice replaces another whatever the wording.
+_CATEGORY = {
+    word: category
+    for category, words in {
+        "drink": "tea coffee water juice beer wine espresso cappuccino latte soda lemonade drink",
+        "theme": "dark light theme dark-mode light-mode",
+        "seat": "aisle window seat",
+        "contact": "email e-mail phone sms text call slack whatsapp",
+        "units": "metric imperial celsius fahrenheit kilometer mile unit",
+        "colour": "red blue green yellow purple orange black white pink grey gray color colour",
+        "editor": "vim neovim emacs vscode nano editor",
+        "indentation": "tab space indentation",
+    }.items()
+    for word in words.split()
+}
+
+
+def taste_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    """Preference claims of one asserted clause."""
+    if PREFERENCE_NOT.search(clause.text):
+        return
+    yield from _likes(reader, clause)
+    yield from _choices(reader, clause)
+    yield from _favourites(reader, clause)
+
+
+def _likes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for match in _LIKE.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        if subject is None:
+            continue
+        verb = match.group("verb").lower()
+        disliked = bool(re.match(rf"(?:{_DISLIKES}|(?:can't|cannot|can not) stand)$", verb))
+        denied = bool(match.group("neg") or match.group("neg2"))
+        if disliked and denied:
+            continue
+        value = "dislike" if disliked or denied else "like"
+        kind = "past_state" if match.group("used") else "preference"
+        end = clause.start + len(clause.text)
+        for thing in object_phrases(reader.doc, clause.start + match.end(), end):
+            if thing.split()[-1] in _REMARKS:
+                break
+            claim = Claim(kind, subject, f"preference:{thing}", value)
+            yield reader.place(clause, match, claim)
+
+
+def _category(phrase: str) -> str | None:
+    return next((_CATEGORY[word] for word in phrase.split() if word in _CATEGORY), None)
+
+
+def _choices(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for match in _CHOICE.finditer(clause.text):
+        subject = reader.subject(match, clause.start)
+        if subject is None:
+            continue
+        rest, base = clause.text[match.end() :], clause.start + match.end()
+        over, topic = _OVER.search(rest), _FOR.search(rest)
+        stop = min([cut.start() for cut in (over, topic) if cut], default=len(rest))
+        chosen = object_phrases(reader.doc, base, base + stop)
+        if not chosen:
+            continue
+        other: list[str] = []
+        if over:
+            last = topic.start() if topic and topic.start() > over.end() else len(rest)
+            other = object_phrases(reader.doc, base + over.end(), base + last)
+        named: list[str] = []
+        if topic:
+            named = object_phrases(reader.doc, base + topic.end(), base + len(rest))
+        yield reader.place(
+            clause, match, _choice(subject, chosen[0], other, named, bool(match.group("neg")))
+        )
+
+
+def _choice(subject: str, chosen: str, other: list[str], topic: list[str], denied: bool) -> Claim:
+    category = topic[0] if topic else _category(chosen) or (_category(other[0]) if other else None)
+    if category is None and other:
+        category = "|".join(sorted({chosen, other[0]}))
+    if category is None:
+        return Claim("preference", subject, f"preference:{chosen}", "dislike" if denied else "like")
+    return Claim("preference", subject, f"preference:{category}", chosen, negated=denied)
+
+
+def _favourites(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for match in _FAVOURITE.finditer(clause.text):
+        base = clause.start + match.end()
+        values = object_phrases(reader.doc, base, clause.start + len(clause.text))
+        if values:
+            kind = "past_state" if match.group("be").lower() in ("was", "were") else "preference"
+            yield from _favourite(reader, clause, match, kind, values[0])
+    for match in _IS_FAVOURITE.finditer(clause.text):
+        base = clause.start + match.start("value")
+        values = object_phrases(reader.doc, base, clause.start + match.end("value"))
+        if values:
+            yield from _favourite(reader, clause, match, "preference", values[0])
+
+
+def _favourite(
+    reader: ClaimReader, clause: Clause, match: re.Match[str], kind: str, value: str
+) -> Iterator[PlacedClaim]:
+    whose = match.group("whose")
+    subject = reader.speaker if whose.lower() == "my" else whose[:-2].lower()
+    thing = match.group("kind").lower()
+    if thing in ("part", "thing", "memory", "moment", "time", "is", "of"):
+        return
+    identity = f"preference:{_category(thing) or 'favourite ' + thing}"
+    denied = "neg" in match.re.groupindex and bool(match.group("neg"))
+    yield reader.place(clause, match, Claim(kind, subject, identity, value, negated=denied))

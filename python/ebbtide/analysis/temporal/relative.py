@@ -1,0 +1,314 @@
+"""Dates counted from the anchor: yesterday, last week, two months ago, on Tuesday."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+from ebbtide.analysis.temporal import dates
+from ebbtide.analysis.temporal.atoms import Atom
+from ebbtide.analysis.temporal.tense import tense_near
+from ebbtide.analysis.temporal.vocabulary import (
+    NUMBER,
+    PART_OF_DAY,
+    UNIT,
+    WEEKDAY,
+    WEEKDAYS,
+    parse_count,
+    parse_unit,
+)
+
+__all__ = ["relative_atoms", "shift"]
+
+_I = re.IGNORECASE
+_WORDS = re.compile(
+    r"\b(?:(?P<two_back>(?:the\s+)?day\s+before\s+yesterday)|"
+    r"(?P<two_on>(?:the\s+)?day\s+after\s+tomorrow)|"
+    rf"(?P<minus>yesterday{PART_OF_DAY}?|last\s+(?:night|evening))|"
+    rf"(?P<plus>tomorrow{PART_OF_DAY}?)|"
+    r"(?P<zero>(?:earlier\s+|later\s+)?(?:today|tonight)|(?:earlier\s+|later\s+)?this\s+"
+    r"(?:very\s+)?(?:morning|afternoon|evening)))\b",
+    _I,
+)
+_OFFSETS = {"two_back": -2, "two_on": 2, "minus": -1, "plus": 1, "zero": 0}
+_PERIOD = re.compile(
+    r"\b(?:(?:earlier|later|sometime)\s+)?(?P<mod>last|this\s+past|this\s+coming|this|next)\s+"
+    r"(?P<unit>weekend|week|month|year|decade)\b(?!s?\s+old\b)",
+    _I,
+)
+_BEFORE_LAST = re.compile(
+    rf"\b(?:the\s+)?(?:(?P<unit>week|weekend|month|year)|{WEEKDAY})\s+before\s+last\b", _I
+)
+_THE_WEEKEND = re.compile(r"\b(?:over|on|at|during)\s+the\s+weekend\b", _I)
+_THE_PERIOD = re.compile(r"\bthe\s+(?P<unit>week|month|year)\b", _I)
+_AGO = re.compile(
+    rf"\b{NUMBER}\s+{UNIT}(?P<half>\s+and\s+a\s+half)?(?:\s+or\s+(?P<or>two|so))?\s+"
+    r"(?:ago|back)\b(?!\s+(?:to|home|together)\b)(?:\s+(?:today|now))?",
+    _I,
+)
+_AHEAD = re.compile(
+    rf"\b(?:in\s+(?:the\s+next\s+)?{NUMBER}\s+{UNIT}(?:['’]?\s+time)?|"
+    + NUMBER.replace("?P<count>", "?P<count2>")
+    + r"\s+"
+    + UNIT.replace("?P<unit>", "?P<unit2>")
+    + r"\s+from\s+(?:now|today))\b(?!\s+(?:old|of)\b|-)",
+    _I,
+)
+_NOT_AHEAD = re.compile(
+    r"(?:times?|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$", _I
+)
+_WINDOW = re.compile(
+    r"(?:\b(?:for|over|during|in|within|throughout|across)\s+)?\b(?:the|these|this)?\s*"
+    rf"\b(?P<mod>last|past|previous|next|coming)\s+{NUMBER}\s+{UNIT}\b",
+    _I,
+)
+_PAST_UNIT = re.compile(
+    r"\b(?:(?:for|over|during|in|within|throughout)\s+the\s+(?:last|past)|(?:the|this)\s+past)\s+"
+    r"(?P<unit>week|month|year|decade)\b",
+    _I,
+)
+_DURATION = re.compile(
+    rf"\bfor\s+(?:the\s+)?{NUMBER}\s+{UNIT}\b(?!['’-]|\s+old\b)(?:\s+now\b)?", _I
+)
+_SO_FAR = re.compile(rf"\b{NUMBER}\s+{UNIT}\s+now\b", _I)
+_WITHIN = re.compile(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
+_DAY_OF_WEEK = re.compile(
+    r"(?<!['’\w-])(?:(?P<mod>last|this\s+past|past|this\s+coming|coming|this|next|on|by|until|till|"
+    r"since|before|after|from)\s+)?"
+    rf"(?P<name>{WEEKDAY})\b\.?(?!['’]?s\b\s+(?:off|are|were)\b)"
+    rf"(?P<part>{PART_OF_DAY}\b(?!s))?(?:\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?",
+    _I,
+)
+_WEEK_DAY = re.compile(
+    rf"\b(?P<week>last|this|next)\s+week(?:,|\s+on)?\s+(?P<name>{WEEKDAY})\b{PART_OF_DAY}?", _I
+)
+_SKIP_BEFORE = re.compile(
+    r"(?:\b(?:every|each|most|all|a|an|one|some|any|per|another|other|random|typical|usual)\s+|"
+    r"(?<![.!?:,;\n])(?<!^)\s[A-Z][a-z]+\s+)$"
+)
+_CONNECTORS = re.compile(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
+
+
+def shift(day: date, unit: str, count: float) -> date:
+    """``day`` moved by a count of units; halves become the next finer unit."""
+    if unit == "decade":
+        unit, count = "year", count * 10
+    if unit == "year":
+        return dates.add_months(day, int(count * 12))
+    if unit == "month":
+        whole = int(count)
+        return dates.add_months(day, whole) + timedelta(days=int((count - whole) * 30))
+    if unit == "weekend":
+        unit = "week"
+    return day + timedelta(days=int(count * {"day": 1, "week": 7}.get(unit, 0)))
+
+
+def _away(anchor: date, unit: str, count: float) -> tuple[date, date, str]:
+    """The period ``count`` units away, at the grain that the count speaks of."""
+    if count == int(count):
+        return dates.period(anchor, unit, int(count))
+    if unit == "year":
+        return dates.period(anchor, "month", int(count * 12))
+    if unit == "decade":
+        return dates.period(anchor, "year", int(count * 10))
+    moved = shift(anchor, unit, abs(count))
+    moved = anchor + (moved - anchor) * (1 if count > 0 else -1)
+    return moved, moved, "day"
+
+
+class _Finder:
+    """Runs the patterns over one text, relative to one anchor."""
+
+    def __init__(self, text: str, anchor: datetime) -> None:
+        self.text = text
+        self.moment = anchor
+        self.day = anchor.date()
+
+    def atom(self, match: re.Match[str], first: date, last: date, grain: str) -> Atom:
+        return Atom(*match.span(), first, last, grain, kind="relative")
+
+    def words(self) -> Iterator[Atom]:
+        for match in _WORDS.finditer(self.text):
+            moved = self.day + timedelta(days=_OFFSETS[match.lastgroup or "zero"])
+            yield self.atom(match, moved, moved, "day")
+
+    def periods(self) -> Iterator[Atom]:
+        for match in _PERIOD.finditer(self.text):
+            word = " ".join(match.group("mod").lower().split())
+            unit = match.group("unit").lower()
+            count = {"last": -1, "this past": -1, "next": 1, "this coming": 1}.get(word, 0)
+            if unit == "weekend" and word == "next":
+                first, last = (day + timedelta(weeks=1) for day in dates.weekend_of(self.day))
+                yield self.atom(match, first, last, "weekend")
+                continue
+            yield self.atom(match, *dates.period(self.day, unit, count))
+        for match in _THE_WEEKEND.finditer(self.text):
+            future = tense_near(self.text, *match.span()) == "future"
+            span = dates.weekend_of(self.day) if future else dates.weekend_before(self.day)
+            yield self.atom(match, *span, "weekend")
+        for match in _THE_PERIOD.finditer(self.text):
+            found = self.atom(match, *dates.period(self.day, match.group("unit").lower(), 0))
+            found.weak = "period"
+            yield found
+        for match in _BEFORE_LAST.finditer(self.text):
+            if match.group("unit"):
+                yield self.atom(match, *dates.period(self.day, match.group("unit").lower(), -2))
+            else:
+                day = self._latest(WEEKDAYS[match.group("weekday").lower()]) - timedelta(days=7)
+                yield self.atom(match, day, day, "day")
+
+    def counts(self) -> Iterator[Atom]:
+        for match in _AGO.finditer(self.text):
+            low, high = parse_count(match.group("count"))
+            if match.group("half"):
+                low, high = low + 0.5, high + 0.5
+            if (match.group("or") or "").lower() == "two":
+                high = 2
+            yield from self._counted(match, match.group("unit"), -low, -high)
+        for match in _AHEAD.finditer(self.text):
+            before = self.text[max(0, match.start() - 12) : match.start()]
+            bare = match.group("unit") is not None and "time" not in match.group().lower()
+            tense = tense_near(self.text, *match.span()) if bare else "future"
+            if tense == "past" or (bare and _NOT_AHEAD.search(before)):
+                continue
+            low, high = parse_count(match.group("count") or match.group("count2"))
+            yield from self._counted(match, match.group("unit") or match.group("unit2"), low, high)
+
+    def _counted(self, match: re.Match[str], word: str, near: float, far: float) -> Iterator[Atom]:
+        unit, size = parse_unit(word)
+        near, far = near * size, far * size
+        if unit in {"minute", "hour"}:
+            scale = 60 if unit == "minute" else 3600
+            day = (self.moment + timedelta(seconds=far * scale)).date()
+            yield self.atom(match, day, day, "day")
+            return
+        first, last, grain = _away(self.day, unit, near)
+        if far != near:
+            other = _away(self.day, unit, far)
+            first, last, grain = min(first, other[0]), max(last, other[1]), "span"
+        yield self.atom(match, first, last, grain)
+
+    def windows(self) -> Iterator[Atom]:
+        for match in _WINDOW.finditer(self.text):
+            ahead = match.group("mod").lower() in {"next", "coming"}
+            yield from self._stretch(match, ahead)
+        for match in _PAST_UNIT.finditer(self.text):
+            first = shift(self.day, match.group("unit").lower(), -1)
+            yield self.atom(match, first, self.day, "span")
+        for match in _WITHIN.finditer(self.text):
+            if tense_near(self.text, *match.span()) != "past":
+                yield from self._stretch(match, True)
+        for match in _DURATION.finditer(self.text):
+            if parse_unit(match.group("unit"))[0] != "day" or "night" not in match.group():
+                ahead = tense_near(self.text, *match.span()) == "future"
+                yield from self._stretch(match, ahead)
+        for match in _SO_FAR.finditer(self.text):
+            yield from self._stretch(match, False)
+
+    def _stretch(self, match: re.Match[str], ahead: bool) -> Iterator[Atom]:
+        unit, size = parse_unit(match.group("unit"))
+        if unit in {"minute", "hour"}:
+            return
+        low, high = parse_count(match.group("count"))
+        # "A few" as a length is its middle, 3; "several" is 5.
+        count = (low if low == high else (low + high) // 2) * size
+        other = shift(self.day, unit, count if ahead else -count)
+        found = self.atom(match, min(other, self.day), max(other, self.day), "span")
+        found.kind = "duration"
+        yield found
+
+    def _latest(self, weekday: int) -> date:
+        """The latest such weekday strictly before the anchor."""
+        return self.day - timedelta(days=(self.day.weekday() - weekday) % 7 or 7)
+
+    def _coming(self, weekday: int, *, today: bool) -> date:
+        ahead = (weekday - self.day.weekday()) % 7
+        return self.day + timedelta(days=ahead if ahead or today else 7)
+
+    def _in_week(self, weekday: int, week: str) -> date:
+        offset = {"last": -7, "this": 0, "next": 7}[week]
+        return dates.week_range(self.day)[0] + timedelta(days=weekday + offset)
+
+    def weekdays(self) -> Iterator[Atom]:
+        for match in _WEEK_DAY.finditer(self.text):
+            day = self._in_week(
+                WEEKDAYS[match.group("weekday").lower()], match.group("week").lower()
+            )
+            yield self.atom(match, day, day, "day")
+        for match in _DAY_OF_WEEK.finditer(self.text):
+            word = " ".join((match.group("mod") or "").lower().split())
+            if not self._is_weekday(match, word):
+                continue
+            weekday = WEEKDAYS[match.group("weekday").lower()]
+            week = match.group("week")
+            tense = tense_near(self.text, *match.span())
+            if week:
+                day = self._in_week(weekday, week.lower())
+            else:
+                day = self._weekday(weekday, word, tense)
+            found = self.atom(match, day, day, "day")
+            if word not in {"last", "this past", "past", "this coming", "coming", "this", "next"}:
+                # Prepositions belong to the composition, not to the atom.
+                found.start = match.start("name")
+            yield found
+
+    def _weekday(self, weekday: int, word: str, tense: str) -> date:
+        if word in {"last", "past", "this past"}:
+            return self._latest(weekday)
+        if word == "next":
+            return self._in_week(weekday, "next")
+        if word in {"coming", "this coming"}:
+            return self._coming(weekday, today=False)
+        if word == "this":
+            past = tense == "past"
+            return self._in_week(weekday, "this") if past else self._coming(weekday, today=True)
+        if tense == "future" or word in {"by", "until", "till"}:
+            return self._coming(weekday, today=False)
+        return self._latest(weekday)
+
+    def _is_weekday(self, match: re.Match[str], word: str) -> bool:
+        name = match.group("weekday")
+        short = len(name) <= 5
+        before = self.text[max(0, match.start() - 24) : match.start()]
+        after = self.text[match.end() : match.end() + 3]
+        if short and not (name[0].isupper() and name[1:].islower() and word):
+            return False
+        if short and name == "Sun" and word in {"", "from", "after", "before", "since"}:
+            return False
+        if not word and _SKIP_BEFORE.search(before) and not _CONNECTORS.match(before.split()[-1]):
+            return False
+        if word in {"on", "from", "by"} and re.match(r"s\b", after):
+            return False
+        if re.match(r"\s(?:[A-Z][a-z]|the 13)", self.text[match.end() : match.end() + 7]):
+            return False
+        return bool(word or match.group("part") or match.group("week") or name[0].isupper())
+
+
+def relative_atoms(text: str, anchor: datetime) -> Iterator[Atom]:
+    """Every relative date of a text, overlaps included."""
+    finder = _Finder(text, anchor)
+    lowered = text.lower()
+    for hint, run in _RUNS:
+        if hint.search(lowered):
+            yield from _guarded(getattr(finder, run)())
+
+
+def _guarded(atoms: Iterator[Atom]) -> Iterator[Atom]:
+    """Drop the rest of a pattern group when a date leaves the calendar."""
+    while True:
+        try:
+            yield next(atoms)
+        except StopIteration:
+            return
+        except (ValueError, OverflowError):
+            return
+
+
+_RUNS = (
+    (re.compile(r"yesterday|tomorrow|today|tonight|last|this"), "words"),
+    (re.compile(r"week|month|year|decade|before last"), "periods"),
+    (re.compile(r"\b(?:ago|back|from now|from today|in)\b"), "counts"),
+    (re.compile(r"\b(?:last|past|previous|next|coming|within|for|now)\b"), "windows"),
+    (re.compile(r"mon|tue|wed|thu|fri|sat|sun"), "weekdays"),
+)

@@ -1,0 +1,108 @@
+"""Timestamps of turns: the accepted forms, read as UTC."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+
+from ebbtide.analysis.temporal.vocabulary import MONTHS
+from ebbtide.errors import InputError
+
+__all__ = ["ParsedTimestamp", "parse_timestamp"]
+
+_FORMS = (
+    "ISO 8601 (2023-05-08, 2023-05-08T13:56:00Z, 2023-05-08 13:56+02:00), a datetime or date, "
+    "seconds since 1970 as a number, '1:56 pm on 8 May, 2023', '8 May 2023, 1:56 pm' or "
+    "'2023/05/30 (Tue) 20:08'"
+)
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?\s*(?P<half>[ap]\.?m\.?)?"
+_DATE = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?P<month>[a-z]+)\.?,?\s+(?P<year>\d{4})"
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_CLOCK}\s+on\s+{_DATE}",
+        rf"{_DATE}(?:,?\s+(?:at\s+)?{_CLOCK})?",
+        rf"(?P<year>\d{{4}})/(?P<number>\d{{1,2}})/(?P<day>\d{{1,2}})(?:\s+\([a-z]+\))?(?:\s+{_CLOCK})?",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedTimestamp:
+    """A timestamp as given and as UTC.
+
+    Attributes:
+        given: What the caller gave, as text; kept as it was.
+        utc: The moment, timezone-aware UTC.
+        naive: Whether no time zone was given, so that it was read as UTC.
+    """
+
+    given: str
+    utc: datetime
+    naive: bool
+
+
+def parse_timestamp(value: str | datetime | date | int | float) -> ParsedTimestamp:
+    """Read a timestamp; one without a time zone is read as UTC and marked.
+
+    Args:
+        value: ISO 8601 text, a datetime, a date, seconds since 1970, or one of
+            the two forms of the public conversation datasets. A weekday in
+            brackets is not checked against the date.
+
+    Raises:
+        InputError: With code ``input.timestamp`` for anything else, and for a
+            moment outside the years 1 to 9999.
+    """
+    try:
+        moment, given = _read(value)
+        if moment is not None:
+            naive = moment.tzinfo is None or moment.utcoffset() is None
+            utc = moment.replace(tzinfo=UTC) if naive else moment.astimezone(UTC)
+            return ParsedTimestamp(given, utc, naive)
+    except (ValueError, OverflowError, OSError):
+        pass
+    shown = repr(value)[:80]
+    raise InputError(f"timestamp {shown} is not understood; accepted: {_FORMS}", "input.timestamp")
+
+
+def _read(value: object) -> tuple[datetime | None, str]:
+    if isinstance(value, datetime):
+        return value, value.isoformat()
+    if isinstance(value, date):
+        return datetime.combine(value, time()), value.isoformat()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            return None, ""
+        return datetime.fromtimestamp(value, UTC), repr(value)
+    if isinstance(value, str):
+        return _read_text(value.strip()), value
+    return None, ""
+
+
+def _read_text(text: str) -> datetime | None:
+    for pattern in _PATTERNS:
+        match = pattern.fullmatch(text)
+        if match is not None:
+            return _from_match(match)
+    if not re.fullmatch(r"[0-9TtZzW:.,+\- ]{8,40}", text):
+        return None
+    return datetime.fromisoformat(text.replace("z", "Z"))
+
+
+def _from_match(match: re.Match[str]) -> datetime | None:
+    parts = match.groupdict()
+    name = parts.get("month")
+    month = MONTHS.get(name.lower()) if name else int(parts["number"])
+    if month is None:
+        return None
+    hour, minute = int(parts.get("hour") or 0), int(parts.get("minute") or 0)
+    half = (parts.get("half") or "").lower().replace(".", "")
+    if half and not 1 <= hour <= 12:
+        return None
+    if half:
+        hour = hour % 12 + (12 if half == "pm" else 0)
+    second = int(parts.get("second") or 0)
+    return datetime(int(parts["year"]), month, int(parts["day"]), hour, minute, second)

@@ -1,0 +1,123 @@
+"""Index terms: the content words of a text, in a form that two wordings share."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from ebbtide.analysis.normalise import nfc_lower, word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+__all__ = ["STOP_WORDS", "terms"]
+
+STOP_WORDS = word_set(
+    """
+    a an the this that these those
+    i me my mine myself we us our ours ourselves you your yours yourself yourselves
+    he him his himself she her hers herself it its itself they them their theirs themselves
+    who whom whose which what where when why how whoever whatever whichever
+    and or but nor so yet if unless because since although though while whereas whether as than then
+    of in on at by for to from with about into onto upon over under between among through during
+    within without across along around behind beside besides beyond toward towards off out up down
+    via per
+    be am is are was were been being
+    do does did doing done have has had having
+    will would shall should can could may might must ought
+    'm 're 's 've 'd 'll ca wo gonna wanna gotta
+    there here some any each every either neither both all such same other another
+    just very too also even still quite rather really ever again once only
+    oh hey hi hello yeah yes ok okay well um uh please thanks
+    etc
+    """
+)
+"""English function words. ``not``, ``no`` and ``never`` are no stop words."""
+
+_NEGATIONS = {"n't": "not", "nt": "not", "n’t": "not"}
+_CONTENT = frozenset(["PROPN", "NUM"])
+_URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[\w.+-]+@[\w-]+\.[\w.]+", re.IGNORECASE)
+_PART = re.compile(r"[^\W_]+")
+_CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_JOINER = re.compile(r"[-._/@:+#&]")
+# spaCy cuts "state-of-the-art" and "foo/bar"; these put the pieces together again.
+_COMPOUND = re.compile(r"[^\W_]+(?:[-._/:@+]+[^\W_]+)+")
+
+
+def terms(doc: Doc) -> tuple[str, ...]:
+    """Normalised content terms of a parse, in text order, repetitions kept.
+
+    A term is the lower-case NFC lemma of a token that is neither a stop word,
+    punctuation nor space; proper nouns and numbers always count. A compound (a URL,
+    ``snake_case``, ``CamelCase``, ``2024-05-01``, ``state-of-the-art``) stays whole
+    and is followed by its alphanumeric parts.
+
+    Args:
+        doc: A spaCy parse; the query's terms are made the same way.
+    """
+    result: list[str] = []
+    covered = 0
+    compounds = _compounds(doc.text)
+    for token in doc:
+        if token.idx < covered:
+            continue
+        end = compounds.get(token.idx)
+        if end is not None:
+            covered = end
+            result.extend(_compound_terms(doc.text[token.idx : end]))
+        else:
+            result.extend(_word_terms(token))
+    return tuple(result)
+
+
+def _compounds(text: str) -> dict[int, int]:
+    spans: dict[int, int] = {}
+    covered = 0
+    matches = [*_URL.finditer(text), *_COMPOUND.finditer(text)]
+    for match in sorted(matches, key=lambda item: (item.start(), -item.end())):
+        end = match.start() + len(match.group().rstrip(".,!?;:)]}'\"-_/"))
+        if match.start() >= covered and end > match.start():
+            spans[match.start()] = end
+            covered = end
+    return spans
+
+
+def _compound_terms(surface: str) -> list[str]:
+    whole = nfc_lower(surface)
+    parts = [nfc_lower(part) for piece in _PART.findall(surface) for part in _split_case(piece)]
+    kept = [part for part in parts if part != whole and part not in STOP_WORDS]
+    return [whole, *kept] if len(parts) > 1 else [whole]
+
+
+def _split_case(piece: str) -> list[str]:
+    parts = _CAMEL.findall(piece)
+    mixed = (
+        len(parts) > 1 and "".join(parts) == piece and re.search(r"[a-z][A-Z]|[A-Z]{2}[a-z]", piece)
+    )
+    return [piece, *parts] if mixed else [piece]
+
+
+def _word_terms(token: Token) -> list[str]:
+    surface = token.text.strip()
+    if not surface or token.is_space or not any(character.isalnum() for character in surface):
+        return []
+    lower = nfc_lower(surface)
+    if lower in _NEGATIONS:
+        return [_NEGATIONS[lower]]
+    if lower in STOP_WORDS and token.pos_ not in _CONTENT:
+        return []
+    if (
+        token.pos_ in _CONTENT
+        and lower in STOP_WORDS
+        and len(lower) <= 3
+        and not surface[:1].isupper()
+    ):
+        return []
+    parts = _split_case(surface)
+    if len(parts) > 1:
+        return [nfc_lower(part) for part in parts]
+    lemma = nfc_lower(token.lemma_.strip()) or lower
+    if lemma in STOP_WORDS and token.pos_ not in _CONTENT:
+        return []
+    return [unicodedata.normalize("NFC", lemma)]

@@ -1,0 +1,162 @@
+"""Settings: presets, TOML files, and changes on top of them.
+
+Defaults, types and ranges live in one place, the annotated
+``rust/core/src/config/defaults.toml``; this module only carries them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ebbtide import _core
+from ebbtide.errors import ConfigError
+
+__all__ = ["PRESETS", "Config"]
+
+PRESETS = ("default", "paper")
+"""Names of the presets, the one in use without a choice first."""
+
+_ACCEPTED_WITHOUT_EFFECT = {
+    ("ltm", "chroma_path"): "the archive lives in the store file itself",
+    ("ltm", "collection_name"): "namespaces of the store play its part",
+    ("ltm", "cards_path"): "cards live in the store file itself",
+    ("ltm", "cards_collection_name"): "cards live in the store file itself",
+}
+
+
+class Config:
+    """A checked, immutable configuration.
+
+    Attributes:
+        name: Preset that it starts from.
+        embedder: An object with ``embed``, ``dimension`` and ``fingerprint``
+            that replaces the configured embedding model, or None.
+
+    Example:
+        >>> config = Config.preset("default").replace(capacity={"token_budget": 1024})
+        >>> config["capacity"]["token_budget"]
+        1024
+    """
+
+    __slots__ = ("_changes", "_values", "embedder", "name")
+
+    def __init__(
+        self,
+        name: str = "default",
+        changes: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        embedder: Any = None,
+    ) -> None:
+        """Resolve a preset with changes on top.
+
+        Raises:
+            ConfigError: For an unknown preset, section or key (naming the
+                nearest known one), a wrong type, or a value out of its range.
+        """
+        self.name = name
+        self.embedder = embedder
+        self._changes = {section: dict(keys) for section, keys in (changes or {}).items()}
+        values = json.loads(_core.load_config(name, _to_toml(self._changes)))
+        self._values: Mapping[str, Any] = MappingProxyType(values)
+
+    @classmethod
+    def preset(cls, name: str) -> Config:
+        """The preset of that name: ``"default"`` or ``"paper"``."""
+        return cls(name)
+
+    @classmethod
+    def load(cls, path: str | Path, *, preset: str = "default") -> Config:
+        """Read a TOML file; what it does not name keeps the preset's value.
+
+        The paper's own files load unchanged.
+
+        Raises:
+            ConfigError: If the file cannot be read or says something unusable.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            message = f"the configuration {path} cannot be read: {error}"
+            raise ConfigError(message, "config.syntax") from error
+        _core.load_config(preset, text)  # names the line of a syntax error
+        import tomllib
+
+        return cls(preset, tomllib.loads(text))
+
+    def replace(self, **sections: Mapping[str, Any]) -> Config:
+        """A copy with some keys changed: ``config.replace(capacity={"token_budget": 512})``."""
+        changes = {section: dict(keys) for section, keys in self._changes.items()}
+        for section, keys in sections.items():
+            changes.setdefault(section, {}).update(keys)
+        return Config(self.name, changes, embedder=self.embedder)
+
+    def with_embedder(self, embedder: Any) -> Config:
+        """A copy that embeds with the given object instead of the configured model."""
+        changes = {section: dict(keys) for section, keys in self._changes.items()}
+        changes.setdefault("nlp", {})["vector_dim"] = int(embedder.dimension)
+        return Config(self.name, changes, embedder=embedder)
+
+    def on_preset(self, name: str) -> Config:
+        """The same changes on top of another preset."""
+        return Config(name, self._changes, embedder=self.embedder)
+
+    def notes(self) -> list[str]:
+        """One sentence for each key that is set but has no effect here."""
+        return [
+            f"[{section}] {key} has no effect: {why}"
+            for (section, key), why in _ACCEPTED_WITHOUT_EFFECT.items()
+            if key in self._changes.get(section, {})
+        ]
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Every setting, by section."""
+        values: dict[str, dict[str, Any]] = json.loads(self.to_json())
+        return values
+
+    def to_json(self) -> str:
+        """Every setting as JSON text, keys in the order of the defaults."""
+        return json.dumps(dict(self._values))
+
+    def __getitem__(self, section: str) -> Mapping[str, Any]:
+        """The settings of a section."""
+        found: Mapping[str, Any] = self._values[section]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Config):
+            return NotImplemented
+        return dict(self._values) == dict(other._values) and self.embedder is other.embedder
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def __repr__(self) -> str:
+        return f"Config({self.name!r}, {self._changes!r})"
+
+
+def _to_toml(changes: Mapping[str, Mapping[str, Any]]) -> str:
+    """Sections of plain values as TOML; JSON scalars and lists are TOML ones."""
+    lines: list[str] = []
+    for section, keys in changes.items():
+        if not isinstance(keys, Mapping):
+            lines.insert(0, f"{json.dumps(section)} = {_value(section, keys)}")
+            continue
+        lines.append(f"[{json.dumps(section)}]")
+        lines += [f"{json.dumps(str(key))} = {_value(key, value)}" for key, value in keys.items()]
+    return "\n".join(lines)
+
+
+def _value(key: str, value: Any) -> str:
+    if isinstance(value, float) and value != value:
+        return "nan"
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "inf" if value > 0 else "-inf"
+    try:
+        return json.dumps(value)
+    except TypeError as error:
+        message = f"{key} must be text, a number, true, false or a list, not {value!r}"
+        raise ConfigError(message, "config.type") from error

@@ -1,0 +1,264 @@
+"""What callers hand in, checked and put into one form before anything is stored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ebbtide import _core
+from ebbtide.errors import InputError
+from ebbtide.types import Turn
+
+__all__ = ["Prepared", "filters_for_core", "prepare", "query_moment", "turn_from"]
+
+_PROVENANCE_TEXT = ("role", "session_id", "source_turn", "timestamp")
+_PROVENANCE_FLAGS = (
+    "is_user_correction",
+    "is_preference_update",
+    "is_constraint",
+    "derived_from_model",
+    "corrected_by_user",
+)
+_ALIASES = {"content": "text", "name": "speaker", "id": "external_id"}
+_GIVEN = (
+    "text",
+    "role",
+    "speaker",
+    "timestamp",
+    "session_id",
+    "external_id",
+    "provenance",
+    "metadata",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """A timestamp as given, in UTC microseconds, and whether UTC was assumed."""
+
+    given: str
+    utc_micros: int
+    naive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A checked turn in the form that the core reads."""
+
+    text: str
+    role: str
+    speaker: str | None
+    stamp: Stamp | None
+    session_id: str | None
+    external_id: str | None
+    provenance: str | None
+    metadata: str | None
+    received_at: int
+    moment: datetime | None
+
+
+def turn_from(item: Turn | Mapping[str, Any]) -> Turn:
+    """A turn from a mapping: our own names, or an OpenAI chat message.
+
+    ``content`` may be text or a list of content parts; tool calls are kept as
+    text. Fields that a turn does not have become metadata.
+
+    Raises:
+        InputError: If it is neither, or has no text.
+    """
+    if isinstance(item, Turn):
+        return item
+    if not isinstance(item, Mapping):
+        message = f"a turn is a Turn or a mapping, not {type(item).__name__}"
+        raise InputError(message, "input.field")
+    known: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
+    for key, value in item.items():
+        name = _ALIASES.get(key, key)
+        if name in _GIVEN and name not in known:
+            known[name] = value
+        elif key != "tool_calls":
+            extra[str(key)] = value
+    text = _content(known.get("text"), item.get("tool_calls"))
+    known["text"] = text
+    if extra:
+        given = known.get("metadata")
+        known["metadata"] = {**(given if isinstance(given, Mapping) else {}), **extra}
+    if known.get("external_id") is not None and not isinstance(known["external_id"], str):
+        known["external_id"] = str(known["external_id"])
+    known["role"] = known.get("role") or "user"
+    return Turn(**known)
+
+
+def _content(content: Any, tool_calls: Any) -> str:
+    parts: list[str] = []
+    if isinstance(content, str):
+        parts.append(content)
+    elif isinstance(content, list):
+        parts += [_part(part) for part in content]
+    elif content is not None:
+        message = f"a turn's text must be text or a list of parts, not {type(content).__name__}"
+        raise InputError(message, "input.field")
+    for call in tool_calls or ():
+        function = call.get("function", {}) if isinstance(call, Mapping) else {}
+        parts.append(f"{function.get('name', 'tool')}({function.get('arguments', '')})")
+    if not parts:
+        raise InputError("a turn needs text: give `text` or `content`", "input.field")
+    return "\n".join(part for part in parts if part)
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Mapping):
+        if isinstance(part.get("text"), str):
+            return str(part["text"])
+        return f"[{part.get('type', 'attachment')}]"
+    message = f"a content part must be text or a mapping, not {type(part).__name__}"
+    raise InputError(message, "input.field")
+
+
+def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Prepared | None:
+    """Check a turn; None when nothing but a block rendered by ebbtide is left of it.
+
+    Raises:
+        InputError: Naming the field and what would be accepted.
+    """
+    for field in fields(turn):
+        if field.name in ("role", "text"):
+            _text(field.name, getattr(turn, field.name))
+        elif field.name in ("speaker", "session_id", "external_id"):
+            value = getattr(turn, field.name)
+            if value is not None:
+                _text(field.name, value)
+    text = turn.text
+    if not text:
+        raise InputError("a turn needs text; this one is empty", "input.field")
+    if len(text) > max_chars:
+        message = (
+            f"the turn has {len(text):,} characters, the limit is {max_chars:,}; split it, or raise "
+            "[limits] max_turn_chars"
+        )
+        raise InputError(message, "input.too_long")
+    if "=== END OF MEMORY ===" in text:
+        text = _core.without_rendered(text)
+        if not text.strip():
+            return None
+    stamp, moment = _stamp(turn.timestamp)
+    return Prepared(
+        text=text,
+        role=turn.role,
+        speaker=turn.speaker,
+        stamp=stamp,
+        session_id=turn.session_id,
+        external_id=turn.external_id,
+        provenance=_provenance(turn.provenance),
+        metadata=_metadata(turn.metadata),
+        received_at=time.time_ns() // 1000 if received_at is None else received_at,
+        moment=moment,
+    )
+
+
+def _text(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text, not {type(value).__name__}", "input.field")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = (
+            f"{name} is not valid Unicode: a lone surrogate at character {error.start}; decode the "
+            'text with errors="replace" before adding it'
+        )
+        raise InputError(message, "input.unicode") from error
+    if name == "role" and not value:
+        raise InputError("role must not be empty", "input.field")
+
+
+def _stamp(value: Any) -> tuple[Stamp | None, datetime | None]:
+    if value is None:
+        return None, None
+    from ebbtide.analysis.temporal import parse_timestamp
+
+    parsed = parse_timestamp(value)
+    return Stamp(parsed.given, _micros(parsed.utc), parsed.naive), parsed.utc
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _provenance(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        message = f"provenance must be a mapping, not {type(value).__name__}"
+        raise InputError(message, "input.field")
+    for key, item in value.items():
+        if key in _PROVENANCE_FLAGS:
+            fits = isinstance(item, bool)
+        elif key in _PROVENANCE_TEXT:
+            fits = item is None or isinstance(item, str)
+        else:
+            known = ", ".join(_PROVENANCE_TEXT + _PROVENANCE_FLAGS)
+            message = f"provenance has no field {key!r}; it has {known}. Put others into metadata"
+            raise InputError(message, "input.field")
+        if not fits:
+            raise InputError(f"provenance field {key!r} has an unusable value {item!r}", "input.field")
+    return json.dumps({key: item for key, item in value.items() if item is not None})
+
+
+def _metadata(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        message = f"metadata must be a mapping, not {type(value).__name__}"
+        raise InputError(message, "input.field")
+    try:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        text.encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"metadata cannot be written as JSON: {error}", "input.field") from error
+    return text
+
+
+def query_moment(value: Any, newest_micros: int | None) -> datetime | None:
+    """When a question is asked: as said, or the newest turn's time; never the clock."""
+    if value is not None:
+        from ebbtide.analysis.temporal import parse_timestamp
+
+        return parse_timestamp(value).utc
+    return None if newest_micros is None else _EPOCH + timedelta(microseconds=newest_micros)
+
+
+def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Filters with times as UTC microseconds; a bare date in ``until`` includes its day.
+
+    Raises:
+        InputError: For an unknown filter or an unusable time.
+    """
+    if not filters:
+        return None
+    from ebbtide.analysis.temporal import parse_timestamp
+
+    known = ("role", "speaker", "session_id", "since", "until", "metadata")
+    result: dict[str, Any] = {}
+    for key, value in filters.items():
+        if key not in known:
+            raise InputError(f"no filter is called {key!r}; there are {', '.join(known)}", "input.field")
+        if value is None:
+            continue
+        if key in ("since", "until"):
+            parsed = parse_timestamp(value)
+            moment = parsed.utc
+            if key == "until" and len(parsed.given.strip()) == len("2024-01-01"):
+                moment += timedelta(days=1) - timedelta(microseconds=1)
+            value = _micros(moment)
+        elif key == "metadata":
+            value = json.loads(_metadata(value) or "{}")
+        result[key] = value
+    return result

@@ -1,0 +1,210 @@
+"""What goes in and comes out: turns, reports, evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+__all__ = ["Eviction", "RetrievedEvidence", "SupportTurn", "Turn", "WriteReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation, given or stored.
+
+    Attributes:
+        text: What was said; stored byte for byte.
+        role: ``user``, ``assistant``, ``system``, ``tool`` or another label.
+        speaker: The speaker's name, where one is known.
+        timestamp: When it was said: ISO 8601 text, a datetime, a date, or
+            seconds since 1970. Stored turns carry it as it was given.
+        session_id: The conversation session it belongs to.
+        external_id: The caller's own id; the same id twice is one turn.
+        provenance: Structured provenance, keys as in the paper's eq. 10.
+        metadata: Anything else, JSON-able.
+        interaction_id: Number within the memory, from 0, never reused (stored turns).
+        record_id: Derived id, equal wherever the same turn went in (stored turns).
+        state: ``active`` or ``archived`` (stored turns).
+        validity: ``current``, ``superseded``, ``corrected`` or ``invalidated``
+            (stored turns).
+        tokens: Tokens by the memory's counter (stored turns).
+        utc: The timestamp in UTC (stored turns).
+    """
+
+    text: str
+    role: str = "user"
+    speaker: str | None = None
+    timestamp: str | datetime | date | int | float | None = None
+    session_id: str | None = None
+    external_id: str | None = None
+    provenance: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    interaction_id: int | None = None
+    record_id: str | None = None
+    state: str | None = None
+    validity: str | None = None
+    tokens: int | None = None
+    utc: datetime | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        data = asdict(self)
+        for name in ("timestamp", "utc"):
+            value = data[name]
+            if isinstance(value, (date, datetime)):
+                data[name] = value.isoformat()
+        return data
+
+    @classmethod
+    def _from_core(cls, row: Mapping[str, Any]) -> Turn:
+        from datetime import UTC, timedelta
+
+        micros = row["utc_micros"]
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        metadata = row["metadata"]
+        return cls(
+            text=row["text"],
+            role=row["role"],
+            speaker=row["speaker"],
+            timestamp=row["timestamp"],
+            session_id=row["session_id"],
+            external_id=row["external_id"],
+            provenance=row["provenance"],
+            metadata=None if metadata is None else json.loads(metadata),
+            interaction_id=row["interaction_id"],
+            record_id=row["record_id"],
+            state=row["state"],
+            validity=row["validity"],
+            tokens=row["tokens"],
+            utc=None if micros is None else epoch + timedelta(microseconds=micros),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A turn that left the active memory, and why: ``hard_kill`` or ``budget``."""
+
+    interaction_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class WriteReport:
+    """What a write did.
+
+    Attributes:
+        accepted: Turns stored.
+        duplicates: Turns already known by their external id.
+        evicted: Turns archived, in order.
+        superseded: Ids of turns that stopped being current, in order.
+        tiers: Active turns by tier (``healthy``, ``unstable``, ``critical``) afterwards.
+        active_tokens: Tokens in the active memory afterwards.
+        over_budget_tokens: Tokens over the budget that no rule may evict, afterwards.
+        over_budget_turns: Insertions after which the budget stayed exceeded.
+    """
+
+    accepted: int = 0
+    duplicates: int = 0
+    evicted: list[Eviction] = field(default_factory=list)
+    superseded: list[int] = field(default_factory=list)
+    tiers: dict[str, int] = field(default_factory=dict)
+    active_tokens: int = 0
+    over_budget_tokens: int = 0
+    over_budget_turns: int = 0
+
+    def __add__(self, later: WriteReport) -> WriteReport:
+        """This report followed by a later one: counts add up, the state is the later's."""
+        return WriteReport(
+            accepted=self.accepted + later.accepted,
+            duplicates=self.duplicates + later.duplicates,
+            evicted=self.evicted + later.evicted,
+            superseded=self.superseded + later.superseded,
+            tiers=later.tiers or self.tiers,
+            active_tokens=later.active_tokens if later.tiers else self.active_tokens,
+            over_budget_tokens=later.over_budget_tokens if later.tiers else self.over_budget_tokens,
+            over_budget_turns=self.over_budget_turns + later.over_budget_turns,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        return asdict(self)
+
+    @classmethod
+    def _from_core(cls, row: Mapping[str, Any]) -> WriteReport:
+        return cls(
+            accepted=row["accepted"],
+            duplicates=row["duplicates"],
+            evicted=[Eviction(e["interaction_id"], e["reason"]) for e in row["evicted"]],
+            superseded=list(row["superseded"]),
+            tiers=dict(row["tiers"]),
+            active_tokens=row["active_tokens"],
+            over_budget_tokens=row["over_budget_tokens"],
+            over_budget_turns=row["over_budget_turns"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SupportTurn:
+    """A turn behind evidence; relation: ``source``, ``history``, ``newer``, ``previous``, ``next``."""
+
+    turn: Turn
+    relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievedEvidence:
+    """One answer-bearing turn.
+
+    Attributes:
+        rank: From 1, best first.
+        score: What it was ranked by; comparable within one call only.
+        kind: ``raw`` (the turn itself) or ``card`` (found through a memory card).
+        turn: The stored turn.
+        channels: Score by retrieval channel that found it.
+        features: Value by answerability feature, penalty and ranking term.
+        support: Turns behind it.
+        confidence: How sure the engine is that this answers, in [0, 1]; below
+            0.5 it does not know.
+        card: The winning card's fields, for kind ``card``.
+    """
+
+    rank: int
+    score: float
+    kind: str
+    turn: Turn
+    channels: dict[str, float]
+    features: dict[str, float]
+    support: list[SupportTurn]
+    confidence: float
+    card: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        return {
+            "rank": self.rank,
+            "score": self.score,
+            "kind": self.kind,
+            "turn": self.turn.to_dict(),
+            "channels": self.channels,
+            "features": self.features,
+            "support": [{"turn": s.turn.to_dict(), "relation": s.relation} for s in self.support],
+            "confidence": self.confidence,
+            "card": self.card,
+        }
+
+    @classmethod
+    def _from_core(cls, row: Mapping[str, Any]) -> RetrievedEvidence:
+        return cls(
+            rank=row["rank"],
+            score=row["score"],
+            kind=row["kind"],
+            turn=Turn._from_core(row["turn"]),
+            channels=dict(row["channels"]),
+            features=dict(row["features"]),
+            support=[SupportTurn(Turn._from_core(s["turn"]), s["relation"]) for s in row["support"]],
+            confidence=row["confidence"],
+            card=row["card"],
+        )

@@ -1,0 +1,195 @@
+//! One configuration, one source of defaults (`defaults.toml`), checked once.
+
+mod check;
+mod values;
+
+pub use values::*;
+
+use crate::error::{Code, Error, Result};
+use toml::{Table, Value};
+
+/// The annotated defaults, from which the reference in the docs is generated.
+pub const DEFAULTS: &str = include_str!("defaults.toml");
+const PAPER: &str = include_str!("paper.toml");
+
+/// Names of the presets.
+pub const PRESETS: [&str; 2] = ["default", "paper"];
+
+/// Resolves a preset with the user's own settings on top and checks the whole.
+///
+/// `user` is TOML text; sections and keys it does not name keep the preset's value.
+pub fn load(preset: &str, user: &str) -> Result<Config> {
+    let mut table = defaults();
+    match preset {
+        "default" => {}
+        "paper" => overlay(&mut table, &parse(PAPER)?)?,
+        other => {
+            return Err(Error::new(
+                Code::ConfigPreset,
+                format!("no preset is called {other:?}; there are \"default\" and \"paper\""),
+            ));
+        }
+    }
+    overlay(&mut table, &parse(user)?)?;
+    let config: Config = Value::Table(table)
+        .try_into()
+        .map_err(|e| Error::new(Code::ConfigType, format!("the configuration is unusable: {e}")))?;
+    check::ranges(&config)?;
+    Ok(config)
+}
+
+fn defaults() -> Table {
+    parse(DEFAULTS).expect("the embedded defaults are valid TOML")
+}
+
+fn parse(text: &str) -> Result<Table> {
+    text.parse::<Table>().map_err(|e| {
+        let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].lines().count().max(1));
+        Error::new(
+            Code::ConfigSyntax,
+            format!("line {line} of the configuration is not valid TOML: {}", e.message()),
+        )
+    })
+}
+
+/// Lays `over` on `base`; a section or key that `base` lacks is an error that
+/// names the nearest one it has.
+fn overlay(base: &mut Table, over: &Table) -> Result<()> {
+    for (section, value) in over {
+        let Some(known) = base.get_mut(section) else {
+            return Err(unknown("section", section, base.keys()));
+        };
+        let (Value::Table(known), Value::Table(keys)) = (known, value) else {
+            return Err(Error::new(
+                Code::ConfigType,
+                format!("[{section}] must be a section of keys, not a single value"),
+            ));
+        };
+        for (key, value) in keys {
+            let Some(slot) = known.get(key) else {
+                return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
+            };
+            let value = coerce(section, key, slot, value)?;
+            known.insert(key.clone(), value);
+        }
+    }
+    Ok(())
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
+    let nearest = known
+        .map(|k| (k, strsim::jaro_winkler(k, name)))
+        .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)));
+    let hint = nearest.map_or(String::new(), |(k, _)| format!("; did you mean `{k}`?"));
+    Error::new(Code::ConfigUnknownKey, format!("unknown {what}: `{name}`{hint}"))
+}
+
+/// The user's value in the default's type: whole numbers pass where the default
+/// is a fraction; `entity_labels` may be a word or a list.
+fn coerce(section: &str, key: &str, default: &Value, value: &Value) -> Result<Value> {
+    match (default, value) {
+        (Value::Float(_), Value::Integer(i)) => {
+            #[allow(clippy::cast_precision_loss)]
+            Ok(Value::Float(*i as f64))
+        }
+        (Value::Array(_), Value::Array(items)) => Ok(Value::Array(
+            items
+                .iter()
+                .map(|v| match v {
+                    #[allow(clippy::cast_precision_loss)]
+                    Value::Integer(i) => Value::Float(*i as f64),
+                    other => other.clone(),
+                })
+                .collect(),
+        )),
+        (Value::String(_), Value::Array(_)) if key == "entity_labels" => Ok(value.clone()),
+        _ if default.same_type(value) => Ok(value.clone()),
+        _ => Err(Error::new(
+            Code::ConfigType,
+            format!(
+                "[{section}] {key} must be a {}, not a {}",
+                kind(default),
+                kind(value)
+            ),
+        )),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "text in quotes",
+        Value::Integer(_) => "whole number",
+        Value::Float(_) => "number",
+        Value::Boolean(_) => "true or false",
+        Value::Array(_) => "list",
+        Value::Table(_) => "section",
+        Value::Datetime(_) => "date",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(user: &str) -> Code {
+        load("default", user).expect_err(user).code
+    }
+
+    #[test]
+    fn presets_load_and_differ() {
+        let default = load("default", "").unwrap();
+        let paper = load("paper", "").unwrap();
+        assert_eq!(default.capacity.protect_last, 1);
+        assert_eq!(paper.capacity.protect_last, 0);
+        assert_eq!(paper.retrieval.raw_prefetch_k, 16);
+        assert_eq!(default.scoring_weights, paper.scoring_weights);
+        assert_eq!(load("fancy", "").unwrap_err().code, Code::ConfigPreset);
+    }
+
+    #[test]
+    fn each_swapped_key_lands_on_its_own_weight() {
+        let c = load("default", "[scoring_weights]\nbeta_entities = 9").unwrap();
+        assert!((c.scoring_weights.beta_entities - 9.0).abs() < 1e-12);
+        assert!((c.scoring_weights.gamma_sentiment - 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn unknown_names_suggest_the_nearest() {
+        let e = load("default", "[capacity]\ntoken_buget = 5").unwrap_err();
+        assert_eq!(e.code, Code::ConfigUnknownKey);
+        assert!(e.message.contains("`token_budget`"), "{}", e.message);
+        let e = load("default", "[capcity]\nx = 5").unwrap_err();
+        assert!(e.message.contains("`capacity`"), "{}", e.message);
+    }
+
+    #[test]
+    fn wrong_types_and_syntax_are_told_apart() {
+        assert_eq!(code("[capacity]\ntoken_budget = \"many\""), Code::ConfigType);
+        assert_eq!(code("capacity = 3"), Code::ConfigType);
+        assert_eq!(code("[capacity"), Code::ConfigSyntax);
+    }
+
+    #[test]
+    fn ranges_are_checked() {
+        for bad in [
+            "[memory_tiers]\ncritical_max = 0.8",
+            "[memory_tiers]\nunstable_max = 0.9",
+            "[temporal_decay]\nlambda_base = -0.1",
+            "[temporal_decay]\ninertia_strength = 1.0",
+            "[scoring_weights]\nentity_cap = 0",
+            "[scoring_weights]\nalpha_density = inf",
+            "[capacity]\ntoken_budget = 0",
+            "[capacity]\nwindow_size = 0",
+            "[capacity]\npruning_frequency_x = 0",
+            "[capacity]\nwhen_only_healthy = \"panic\"",
+            "[capacity]\ntoken_counter = \"words\"",
+            "[ltm]\nstorage_type = \"cloud\"",
+            "[ltm]\ndistance_threshold = 3",
+            "[store]\nsynchronous = \"off\"",
+            "[retrieval]\nanswerability_weights = [1.0]",
+            "[retrieval]\nstale_policy = \"hide\"",
+        ] {
+            assert_eq!(code(bad), Code::ConfigRange, "{bad}");
+        }
+    }
+}

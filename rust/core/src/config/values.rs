@@ -1,0 +1,181 @@
+//! The settings as typed values. What each means is said once, in `defaults.toml`.
+#![allow(missing_docs)]
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    pub nlp: Nlp,
+    pub scoring_weights: ScoringWeights,
+    pub temporal_decay: TemporalDecay,
+    pub memory_tiers: MemoryTiers,
+    pub capacity: Capacity,
+    pub pruning_priority: PruningPriority,
+    pub ltm: Ltm,
+    pub retrieval: Retrieval,
+    pub render: Render,
+    pub store: Store,
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Nlp {
+    pub spacy_model: String,
+    pub model_name: String,
+    pub vector_dim: u32,
+    pub entity_labels: EntityLabels,
+    pub speaker_prefix: bool,
+    pub threads: u32,
+}
+
+/// `"all"`, or the labels that count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EntityLabels {
+    Word(String),
+    List(Vec<String>),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScoringWeights {
+    pub alpha_density: f64,
+    pub beta_entities: f64,
+    pub gamma_sentiment: f64,
+    pub delta_technical: f64,
+    pub sigmoid_midpoint: f64,
+    pub entity_cap: u32,
+    pub social_threshold: f64,
+    pub min_social_score: f64,
+    pub lambda_operational: f64,
+    pub eta_constraint: f64,
+    pub eta_preference: f64,
+    pub eta_current_state: f64,
+    pub eta_correction: f64,
+    pub eta_replacement: f64,
+    pub eta_past_state: f64,
+    pub user_correction_boost: f64,
+    pub preference_update_boost: f64,
+    pub constraint_boost: f64,
+    pub corrected_by_user_penalty: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TemporalDecay {
+    pub lambda_base: f64,
+    pub inertia_strength: f64,
+    pub hard_kill_threshold: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryTiers {
+    pub critical_max: f64,
+    pub unstable_max: f64,
+    pub healthy_min: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    pub token_budget: u64,
+    pub pruning_frequency_x: u64,
+    pub window_size: u32,
+    pub protect_last: u32,
+    pub when_only_healthy: String,
+    pub token_counter: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PruningPriority {
+    pub rho_constraint: f64,
+    pub rho_preference: f64,
+    pub rho_current_state: f64,
+    pub rho_correction: f64,
+    pub rho_replacement: f64,
+    pub superseded_past_penalty: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ltm {
+    pub storage_type: String,
+    pub storage_path: String,
+    pub chroma_path: String,
+    pub collection_name: String,
+    pub recall_limit: u32,
+    pub distance_threshold: f64,
+    pub enabled: bool,
+    pub cards_enabled: bool,
+    pub cards_path: String,
+    pub cards_collection_name: String,
+}
+
+/// What becomes of an archived turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Archive {
+    /// Kept in the store and recalled.
+    Recalled,
+    /// Written to a JSON Lines file, kept, never recalled.
+    WriteOnly,
+    /// Erased.
+    Discarded,
+}
+
+impl Ltm {
+    pub fn archive(&self) -> Archive {
+        match self.storage_type.as_str() {
+            _ if !self.enabled => Archive::Discarded,
+            "null" => Archive::Discarded,
+            "file" => Archive::WriteOnly,
+            _ => Archive::Recalled,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Retrieval {
+    pub card_prefetch_k: usize,
+    pub raw_prefetch_k: usize,
+    pub symbolic_lookup_k: usize,
+    pub final_recall_limit: usize,
+    pub max_support_turns_per_card: usize,
+    pub include_superseded_when_historical: bool,
+    pub include_neighbor_turns: bool,
+    pub enable_raw_semantic: bool,
+    pub enable_raw_lexical: bool,
+    pub enable_card_semantic: bool,
+    pub enable_card_symbolic: bool,
+    pub enable_bm25: bool,
+    pub late_interaction: bool,
+    pub late_interaction_k: usize,
+    pub late_interaction_window_weight: f64,
+    pub late_interaction_window: u64,
+    pub speaker_boost: f64,
+    pub stale_policy: String,
+    pub stale_demotion: f64,
+    pub role_boost: f64,
+    pub role_demotion: f64,
+    pub answerability_share: f64,
+    pub answerability_weights: Vec<f64>,
+    pub answerability_penalties: Vec<f64>,
+    pub symbolic_weights: Vec<f64>,
+    pub adaptive_truncation: bool,
+    pub adaptive_floor: f64,
+    pub second_hop: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Render {
+    pub resolve_dates: bool,
+    pub end_marker: bool,
+    pub max_tokens: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Store {
+    pub synchronous: String,
+    pub token_vectors: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    pub max_turn_chars: usize,
+    pub max_query_chars: usize,
+}

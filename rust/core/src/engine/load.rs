@@ -1,0 +1,196 @@
+//! Opening: everything in memory comes back from the store exactly as it was.
+
+use super::{Engine, SharedStore, TurnMeta};
+use crate::active::{Active, Entry};
+use crate::config::Config;
+use crate::error::{Code, Error, Result};
+use crate::index::{Flat, Inverted};
+use crate::lineage::Lineage;
+use crate::retrieve::cards::CardIndex;
+use crate::score::divergence::Window;
+use crate::store::{Derived, LoadedTurn};
+use crate::text;
+use crate::types::{Facts, InteractionId, State, StoredTurn};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError};
+
+/// What a memory is opened with.
+#[derive(Debug, Clone)]
+pub struct MemoryOptions {
+    /// Name of the memory.
+    pub namespace: String,
+    /// Settings of writing, and of reading where no preset is named.
+    pub config: Config,
+    /// Settings of reading by preset name.
+    pub presets: BTreeMap<String, Config>,
+    /// Fingerprint of the analyser and embedder in use.
+    pub analyser: String,
+    /// Do not refuse derived data of another analyser: it is about to be rebuilt.
+    pub reindexing: bool,
+}
+
+impl Engine {
+    /// Opens a memory in a store.
+    pub fn open(store: SharedStore, options: MemoryOptions) -> Result<Self> {
+        let counter = &options.config.capacity.token_counter;
+        let tokenizer = text::tokenizer(counter).ok_or_else(|| {
+            Error::new(Code::ConfigRange, format!("no token counter is called {counter:?}"))
+        })?;
+        let namespace = store
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .namespace(&options.namespace, counter)?;
+        if !options.reindexing {
+            check_fingerprints(&namespace.analyser, &options.analyser, &namespace.token_counter, counter)?;
+        }
+        let mut engine = Self {
+            window: Window::new(options.config.capacity.window_size as usize),
+            store,
+            namespace,
+            config: options.config,
+            presets: options.presets,
+            analyser: options.analyser,
+            tokenizer,
+            active: Active::default(),
+            lineage: Lineage::default(),
+            flat: Flat::default(),
+            lexical: Inverted::default(),
+            bm25: Inverted::default(),
+            cards: CardIndex::default(),
+            turns: BTreeMap::new(),
+            names: BTreeSet::new(),
+            pending: BTreeSet::new(),
+            closed: false,
+        };
+        engine.reload()?;
+        Ok(engine)
+    }
+
+    /// Rebuilds everything in memory from the store: at opening, and when a
+    /// transaction failed and what was done in memory must be undone.
+    pub(super) fn reload(&mut self) -> Result<()> {
+        self.active = Active::default();
+        self.window = Window::new(self.config.capacity.window_size as usize);
+        self.lineage = Lineage::default();
+        self.flat = Flat::default();
+        self.lexical = Inverted::default();
+        self.bm25 = Inverted::default();
+        self.cards = CardIndex::default();
+        self.turns.clear();
+        self.pending.clear();
+        let store = Arc::clone(&self.store);
+        let store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
+        self.namespace = namespace.clone();
+        store.for_each_loaded(&namespace, 0, |loaded| {
+            self.restore(loaded);
+            Ok(())
+        })?;
+        for edge in store.edges(&namespace)? {
+            self.lineage.add(edge)?;
+        }
+        self.active.settle(self.newest(), &self.config);
+        Ok(())
+    }
+
+    fn restore(&mut self, loaded: LoadedTurn) {
+        let LoadedTurn { turn, derived } = loaded;
+        let id = turn.interaction_id;
+        let Some(derived) = derived else {
+            self.pending.insert(id);
+            return;
+        };
+        if turn.state == State::Active {
+            let signals = derived.facts.signals;
+            self.active.restore(Entry::new(
+                id,
+                turn.tokens,
+                derived.score.omega,
+                signals,
+                &self.config,
+            ));
+        }
+        self.index(&turn, &derived);
+        let dimension = derived.vectors.len() / derived.spans.len().max(1);
+        self.window.push(id, &derived.vectors[..dimension]);
+        self.lineage.register(id, &turn.role, &derived.facts.claims);
+    }
+
+    /// Adds a turn to the read side.
+    pub(super) fn index(&mut self, turn: &StoredTurn, derived: &Derived) {
+        let id = turn.interaction_id;
+        let facts = &derived.facts;
+        let dimension = derived.vectors.len() / derived.spans.len().max(1);
+        self.flat.push(id, &derived.vectors, dimension);
+        let terms = lexical_terms(&turn.text, facts);
+        self.lexical.push(id, terms.iter().map(String::as_str));
+        let stems = bm25_terms(turn.speaker.as_deref(), &terms);
+        self.bm25.push(id, stems.iter().map(String::as_str));
+        self.cards.push(id, &turn.role, facts, &derived.card_vectors, dimension);
+        let meta = TurnMeta {
+            role: self.intern(&turn.role),
+            speaker: turn.speaker.as_deref().map(|s| self.intern(&text::fold(s))),
+            session: turn.session_id.as_deref().map(|s| self.intern(s)),
+            utc_micros: turn.utc_micros,
+            archived: turn.state == State::Archived,
+            signals: facts.signals,
+            social: facts.social,
+        };
+        self.turns.insert(id, meta);
+    }
+
+    /// Takes a turn off the read side.
+    pub(super) fn unindex(&mut self, id: InteractionId) {
+        self.flat.remove(id);
+        self.lexical.remove(id);
+        self.bm25.remove(id);
+        self.cards.remove(id);
+        self.turns.remove(&id);
+        self.active.remove(id);
+        self.lineage.remove(id);
+        self.pending.remove(&id);
+    }
+
+    fn intern(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = name.into();
+        self.names.insert(Arc::clone(&name));
+        name
+    }
+}
+
+/// Lemmas, and bigrams where the script has no spaces.
+pub(super) fn lexical_terms(text: &str, facts: &Facts) -> Vec<String> {
+    let mut terms = facts.terms.clone();
+    terms.extend(text::cjk_bigrams(text));
+    terms
+}
+
+/// Stems of the terms, and of the speaker's name.
+pub(super) fn bm25_terms(speaker: Option<&str>, terms: &[String]) -> Vec<String> {
+    let mut stems = text::words(speaker.unwrap_or(""));
+    stems.extend(terms.iter().map(|t| text::stem(t)));
+    stems
+}
+
+fn check_fingerprints(stored: &str, current: &str, counter: &str, current_counter: &str) -> Result<()> {
+    if !stored.is_empty() && stored != current {
+        return Err(Error::new(
+            Code::FingerprintAnalyser,
+            format!(
+                "the store was made with the analyser {stored}, this memory uses {current}; vectors of two models do not mix: run `ebbtide reindex --store PATH`, or configure the former model"
+            ),
+        ));
+    }
+    if counter != current_counter {
+        return Err(Error::new(
+            Code::FingerprintTokens,
+            format!(
+                "the store counts tokens with {counter}, the configuration says {current_counter}; run `ebbtide reindex --store PATH` to recount, or set [capacity] token_counter = \"{counter}\""
+            ),
+        ));
+    }
+    Ok(())
+}

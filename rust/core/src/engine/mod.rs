@@ -1,0 +1,185 @@
+//! One memory, opened: the store beneath it, the indexes above it.
+
+mod digest;
+mod explain;
+mod load;
+mod read;
+mod render;
+mod write;
+
+pub use load::MemoryOptions;
+pub use read::{Evidence, Recall, RecallOptions, Support};
+
+use crate::active::Active;
+use crate::config::{Archive, Config};
+use crate::error::{Code, Error, Result};
+use crate::index::{Flat, Inverted};
+use crate::lineage::Lineage;
+use crate::retrieve::cards::CardIndex;
+use crate::score::divergence::Window;
+use crate::store::{Namespace, Store};
+use crate::types::{InteractionId, Signals, State, StoredTurn, Validity};
+use bpe_openai::Tokenizer;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A store shared by the memories in it.
+pub type SharedStore = Arc<Mutex<Store>>;
+
+/// What recall needs to know of a turn without reading it from disk.
+#[derive(Debug, Clone)]
+pub struct TurnMeta {
+    /// `user`, `assistant`, …
+    pub role: Arc<str>,
+    /// Speaker's name, lower case.
+    pub speaker: Option<Arc<str>>,
+    /// Session.
+    pub session: Option<Arc<str>>,
+    /// Microseconds since the epoch.
+    pub utc_micros: Option<i64>,
+    /// Archived rather than active.
+    pub archived: bool,
+    /// Its signals.
+    pub signals: Signals,
+    /// Phatic.
+    pub social: bool,
+}
+
+/// One memory.
+pub struct Engine {
+    store: SharedStore,
+    namespace: Namespace,
+    config: Config,
+    presets: BTreeMap<String, Config>,
+    analyser: String,
+    tokenizer: &'static Tokenizer,
+    active: Active,
+    window: Window,
+    lineage: Lineage,
+    flat: Flat,
+    lexical: Inverted,
+    bm25: Inverted,
+    cards: CardIndex,
+    turns: BTreeMap<InteractionId, TurnMeta>,
+    names: BTreeSet<Arc<str>>,
+    pending: BTreeSet<InteractionId>,
+    closed: bool,
+}
+
+impl Engine {
+    fn store(&self) -> MutexGuard<'_, Store> {
+        // A panic while the lock was held left no half-done transaction: SQLite
+        // rolls back what was not committed.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open_only(&self) -> Result<()> {
+        if self.closed {
+            return Err(Error::new(Code::StoreClosed, "this memory was closed; open it again"));
+        }
+        Ok(())
+    }
+
+    /// The memory's name.
+    pub fn namespace(&self) -> &str {
+        &self.namespace.name
+    }
+
+    /// Turns journalled whose analysis is still to come, in id order.
+    pub fn pending(&self) -> Vec<InteractionId> {
+        self.pending.iter().copied().collect()
+    }
+
+    /// Number of turns.
+    pub fn len(&self) -> usize {
+        self.turns.len() + self.pending.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Known speakers, lower case, ordered.
+    pub fn speakers(&self) -> Vec<String> {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        names.extend(self.turns.values().filter_map(|t| t.speaker.as_deref()));
+        names.into_iter().map(str::to_owned).collect()
+    }
+
+    /// The newest turn's timestamp, in microseconds since the epoch: the last
+    /// turn in id order that carries one.
+    pub fn newest_time(&self) -> Option<i64> {
+        self.turns.values().rev().find_map(|t| t.utc_micros)
+    }
+
+    /// Tokens of a text by the memory's counter.
+    pub fn count_tokens(&self, text: &str) -> u32 {
+        crate::text::count_tokens(self.tokenizer, text)
+    }
+
+    fn newest(&self) -> InteractionId {
+        self.namespace.next_id.saturating_sub(1)
+    }
+
+    fn recallable(&self, meta: &TurnMeta) -> bool {
+        !meta.archived || self.config.ltm.archive() == Archive::Recalled
+    }
+
+    /// A turn with its validity filled in.
+    fn complete(&self, mut turn: StoredTurn) -> StoredTurn {
+        turn.validity = self.lineage.validity(turn.interaction_id);
+        turn
+    }
+
+    /// One turn.
+    pub fn get(&self, id: InteractionId) -> Result<StoredTurn> {
+        self.open_only()?;
+        let found = self.store().turn(&self.namespace, id)?;
+        found.map(|t| self.complete(t)).ok_or_else(|| {
+            Error::new(
+                Code::NotFoundTurn,
+                format!("there is no turn {id}; ids run from 0 to {}", self.newest()),
+            )
+        })
+    }
+
+    /// The id behind the caller's own id.
+    pub fn find_external(&self, external_id: &str) -> Result<Option<InteractionId>> {
+        self.open_only()?;
+        self.store().id_of_external(&self.namespace, external_id)
+    }
+
+    /// Up to `limit` turns from id `from` on, in id order, optionally of one state.
+    pub fn page(
+        &self,
+        from: InteractionId,
+        limit: u32,
+    ) -> Result<Vec<StoredTurn>> {
+        self.open_only()?;
+        let page = self.store().page(&self.namespace, from, limit)?;
+        Ok(page.into_iter().map(|t| self.complete(t)).collect())
+    }
+
+    /// The turns connected to one by lineage, itself included, in id order.
+    pub fn history(&self, id: InteractionId) -> Result<Vec<StoredTurn>> {
+        self.get(id)?;
+        self.lineage.history(id).into_iter().map(|id| self.get(id)).collect()
+    }
+
+    /// Validity of a turn.
+    pub fn validity(&self, id: InteractionId) -> Validity {
+        self.lineage.validity(id)
+    }
+
+    /// Active or archived.
+    pub fn state(&self, id: InteractionId) -> Option<State> {
+        self.turns.get(&id).map(|t| if t.archived { State::Archived } else { State::Active })
+    }
+
+    /// Closes the memory; the store closes with its last memory.
+    pub fn close(&mut self) -> Result<()> {
+        self.closed = true;
+        Ok(())
+    }
+}

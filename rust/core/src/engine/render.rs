@@ -1,0 +1,191 @@
+//! Evidence and the active conversation as one block of text under a token budget.
+
+use super::Engine;
+use super::read::{Evidence, Recall, RecallOptions};
+use crate::error::Result;
+use crate::render::{self, Line};
+use crate::retrieve::Query;
+use crate::text::fold;
+use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
+use std::collections::BTreeSet;
+
+impl Engine {
+    /// The paper's four blocks, never over `max_tokens` by the memory's counter.
+    ///
+    /// Evidence is served first; the active conversation gets what is left,
+    /// newest first, printed in order. What lineage suppresses never appears in
+    /// the active block.
+    pub fn render(
+        &self,
+        query: &Query,
+        options: &RecallOptions,
+        max_tokens: Option<u32>,
+        include_active: bool,
+    ) -> Result<String> {
+        let config = self.settings(options.preset.as_deref())?;
+        let budget = max_tokens.unwrap_or(config.render.max_tokens);
+        let mut recall = self.recall(query, options)?;
+        let active = if include_active { self.visible_active()? } else { Vec::new() };
+        let mut page = Page::new(self, budget, config.render.resolve_dates, config.render.end_marker);
+        // What the active block will show anyway is not shown twice: it goes
+        // there if the whole block fits, else it stays evidence.
+        let all_fit = page.would_fit(&active);
+        if all_fit {
+            let shown: BTreeSet<InteractionId> = active.iter().map(|t| t.0.interaction_id).collect();
+            recall.evidence.retain(|e| !shown.contains(&e.turn.interaction_id));
+        }
+        page.evidence(&recall, query);
+        page.active(&active);
+        Ok(page.finish())
+    }
+
+    /// Active turns that still stand, in id order, with their time expressions.
+    fn visible_active(&self) -> Result<Vec<(StoredTurn, Vec<TimeExpression>)>> {
+        let mut turns = Vec::new();
+        for entry in self.active.entries() {
+            if self.lineage.validity(entry.id) == Validity::Current {
+                let derived = self.store().derived(&self.namespace, entry.id)?;
+                turns.push((self.get(entry.id)?, derived.map(|d| d.facts.times).unwrap_or_default()));
+            }
+        }
+        Ok(turns)
+    }
+}
+
+/// The text as it grows, and what it costs.
+struct Page<'a> {
+    engine: &'a Engine,
+    budget: u32,
+    resolve: bool,
+    end_marker: bool,
+    structured: Vec<String>,
+    supporting: Vec<String>,
+    active: Vec<String>,
+    shown: BTreeSet<InteractionId>,
+}
+
+impl<'a> Page<'a> {
+    fn new(engine: &'a Engine, budget: u32, resolve: bool, end_marker: bool) -> Self {
+        Self {
+            engine,
+            budget,
+            resolve,
+            end_marker,
+            structured: Vec::new(),
+            supporting: Vec::new(),
+            active: Vec::new(),
+            shown: BTreeSet::new(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut lines: Vec<&str> = Vec::new();
+        if !self.structured.is_empty() {
+            lines.push(render::RECALLED);
+            lines.push(render::STRUCTURED);
+            lines.extend(self.structured.iter().map(String::as_str));
+            if !self.supporting.is_empty() {
+                lines.push(render::SUPPORTING);
+                lines.extend(self.supporting.iter().map(String::as_str));
+            }
+        }
+        if !self.active.is_empty() {
+            lines.push(render::ACTIVE);
+            lines.extend(self.active.iter().map(String::as_str));
+        }
+        if self.end_marker && !lines.is_empty() {
+            lines.push(render::END);
+        }
+        lines.join("\n")
+    }
+
+    fn fits(&self) -> bool {
+        self.engine.count_tokens(&self.text()) <= self.budget
+    }
+
+    fn line(&self, turn: &StoredTurn, times: &[TimeExpression], cut: Option<(usize, usize)>) -> String {
+        render::line(&Line { turn, times, cut }, self.resolve)
+    }
+
+    fn would_fit(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) -> bool {
+        self.active = active.iter().map(|(t, times)| self.line(t, times, None)).collect();
+        let fits = self.engine.count_tokens(&self.text()) <= self.budget / 2;
+        self.active.clear();
+        fits
+    }
+
+    fn evidence(&mut self, recall: &Recall, query: &Query) {
+        for e in &recall.evidence {
+            if !self.shown.insert(e.turn.interaction_id) {
+                continue;
+            }
+            self.structured.push(self.line(&e.turn, &e.facts.times, None));
+            if !self.fits() {
+                self.structured.pop();
+                // Whole items only; but the best one is never left out for its length.
+                if self.structured.is_empty() {
+                    self.cut_to_fit(e, query);
+                }
+                continue;
+            }
+            for s in &e.support {
+                if self.shown.insert(s.turn.interaction_id) {
+                    let text = format!("{} ({})", self.line(&s.turn, &[], None), s.relation);
+                    self.supporting.push(text);
+                    if !self.fits() {
+                        self.supporting.pop();
+                    }
+                }
+            }
+        }
+    }
+
+    /// As many whole sentences around the best-matching one as the budget holds.
+    fn cut_to_fit(&mut self, e: &Evidence, query: &Query) {
+        let sentences = render::sentences(&e.turn.text);
+        let chars: Vec<char> = e.turn.text.chars().collect();
+        let shared = |span: &(usize, usize)| {
+            let text = fold(&chars[span.0..span.1].iter().collect::<String>());
+            query.frame.terms.iter().filter(|t| text.contains(t.as_str())).count()
+        };
+        let counts: Vec<usize> = sentences.iter().map(shared).collect();
+        let Some(best) = (0..sentences.len()).max_by_key(|i| (counts[*i], usize::MAX - i)) else { return };
+        let (mut from, mut to) = (best, best);
+        let mut kept: Option<String> = None;
+        loop {
+            let cut = (sentences[from].0, sentences[to].1);
+            self.structured.push(self.line(&e.turn, &e.facts.times, Some(cut)));
+            let fits = self.fits();
+            let text = self.structured.pop();
+            if !fits {
+                break;
+            }
+            kept = text;
+            if to + 1 < sentences.len() {
+                to += 1;
+            } else if from > 0 {
+                from -= 1;
+            } else {
+                break;
+            }
+        }
+        self.structured.extend(kept);
+    }
+
+    fn active(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) {
+        for (turn, times) in active.iter().rev() {
+            if self.shown.contains(&turn.interaction_id) {
+                continue;
+            }
+            self.active.insert(0, self.line(turn, times, None));
+            if !self.fits() {
+                self.active.remove(0);
+                break;
+            }
+        }
+    }
+
+    fn finish(self) -> String {
+        self.text()
+    }
+}

@@ -1,0 +1,395 @@
+//! Writing: journal, score, lineage, active memory, archive, in one transaction.
+
+use super::Engine;
+use crate::active::{Entry, Step};
+use crate::config::Archive;
+use crate::error::{Code, Error, Result};
+use crate::lineage::Edge;
+use crate::score::survival;
+use crate::store::{Derived, Store, TurnRow};
+use crate::types::{
+    AnalysedTurn, Decision, Eviction, InteractionId, NewTurn, Relation, State, StoredTurn, Validity,
+    WriteReport,
+};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use std::sync::{Arc, PoisonError};
+
+impl Engine {
+    /// Stores analysed turns in order: each is scored, related, inserted, and the
+    /// memory decays and is pruned after each. One transaction: when this
+    /// returns, all of them survive a killed process; on an error, none was taken.
+    pub fn add(&mut self, batch: Vec<AnalysedTurn>) -> Result<WriteReport> {
+        for analysed in &batch {
+            self.check(analysed)?;
+        }
+        if !self.pending.is_empty() {
+            return Err(Error::new(
+                Code::InputFacts,
+                "earlier turns still wait for their analysis; finish them first",
+            ));
+        }
+        self.write(|engine, store, report| {
+            for analysed in batch {
+                if let Some(id) = engine.journal_one(store, &analysed.turn, report)? {
+                    engine.apply(store, id, analysed, report)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Journals raw turns whose analysis comes later, through `complete_pending`.
+    /// Returns their ids; a known external id gives none.
+    pub fn journal(&mut self, turns: &[NewTurn]) -> Result<(Vec<InteractionId>, WriteReport)> {
+        let mut ids = Vec::new();
+        let report = self.write(|engine, store, report| {
+            for turn in turns {
+                if let Some(id) = engine.journal_one(store, turn, report)? {
+                    engine.pending.insert(id);
+                    ids.push(id);
+                }
+            }
+            Ok(())
+        })?;
+        Ok((ids, report))
+    }
+
+    /// Analyses of journalled turns: the oldest pending ones, in id order.
+    pub fn complete_pending(&mut self, batch: Vec<(InteractionId, AnalysedTurn)>) -> Result<WriteReport> {
+        for ((id, analysed), expected) in batch.iter().zip(self.pending.iter()) {
+            self.check(analysed)?;
+            if id != expected {
+                return Err(Error::new(
+                    Code::InputFacts,
+                    format!("turn {expected} waits for its analysis before turn {id}"),
+                ));
+            }
+        }
+        self.write(|engine, store, report| {
+            for (id, analysed) in batch {
+                engine.pending.remove(&id);
+                let tokens = crate::text::count_tokens(engine.tokenizer, &analysed.turn.text);
+                store.set_tokens(&engine.namespace, id, tokens)?;
+                engine.apply(store, id, analysed, report)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs `work` in a transaction; on failure memory is brought back to what the store holds.
+    fn write(
+        &mut self,
+        work: impl FnOnce(&mut Self, &Store, &mut WriteReport) -> Result<()>,
+    ) -> Result<WriteReport> {
+        self.open_only()?;
+        let shared = Arc::clone(&self.store);
+        let mut report = WriteReport::default();
+        let done = {
+            let mut store = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            store.transaction(|store| {
+                work(self, store, &mut report)?;
+                self.namespace.analyser.clone_from(&self.analyser);
+                self.namespace.token_counter.clone_from(&self.config.capacity.token_counter);
+                store.update_namespace(&self.namespace)
+            })
+        };
+        if let Err(error) = done {
+            if !shared.lock().unwrap_or_else(PoisonError::into_inner).read_only() {
+                self.reload()?;
+            }
+            return Err(error);
+        }
+        report.tiers = self.active.tiers();
+        report.active_tokens = self.active.tokens();
+        report.over_budget_tokens =
+            self.active.tokens().saturating_sub(self.config.capacity.token_budget);
+        Ok(report)
+    }
+
+    fn check(&self, analysed: &AnalysedTurn) -> Result<()> {
+        let f = &analysed.facts;
+        for (name, value, most) in [("density", f.density, 1.0), ("sentiment", f.sentiment, 1.0)] {
+            if !(0.0..=most).contains(&value) {
+                return Err(Error::new(
+                    Code::InputFacts,
+                    format!("{name} must lie in [0, {most}], not {value}"),
+                ));
+            }
+        }
+        let dimension = self.config.nlp.vector_dim as usize;
+        if analysed.passages.is_empty() {
+            return Err(Error::new(Code::InputFacts, "a turn needs at least one passage vector"));
+        }
+        let vectors = analysed.passages.iter().map(|p| &p.vector).chain(&analysed.card_vectors);
+        for vector in vectors {
+            if vector.len() != dimension {
+                return Err(Error::new(
+                    Code::InputFacts,
+                    format!("a vector has {} numbers, the memory's have {dimension}", vector.len()),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the raw turn; `None` where its external id is known already.
+    fn journal_one(
+        &mut self,
+        store: &Store,
+        turn: &NewTurn,
+        report: &mut WriteReport,
+    ) -> Result<Option<InteractionId>> {
+        if let Some(external) = &turn.external_id {
+            if store.id_of_external(&self.namespace, external)?.is_some() {
+                report.duplicates += 1;
+                return Ok(None);
+            }
+        }
+        let id = self.namespace.next_id;
+        let tokens = crate::text::count_tokens(self.tokenizer, &turn.text);
+        let record_id = record_id(id, turn);
+        store.insert_turn(&self.namespace, &TurnRow { id, record_id: &record_id, tokens, turn })?;
+        self.namespace.next_id += 1;
+        report.accepted += 1;
+        Ok(Some(id))
+    }
+
+    /// Takes an analysed turn into the memory (paper, section 9.1).
+    fn apply(
+        &mut self,
+        store: &Store,
+        id: InteractionId,
+        analysed: AnalysedTurn,
+        report: &mut WriteReport,
+    ) -> Result<()> {
+        let vector = &analysed.passages[0].vector;
+        let divergence = self.window.divergence(vector);
+        self.window.push(id, vector);
+        let turn = &analysed.turn;
+        let facts = &analysed.facts;
+        let score = survival::score(
+            &self.config.scoring_weights,
+            facts,
+            turn.provenance.as_ref(),
+            divergence,
+        );
+        store.insert_derived(&self.namespace, id, &analysed, &score, self.config.store.token_vectors)?;
+        let mut trace = Trace::new(store, self, id);
+        let edges = self.lineage.detect(id, &turn.role, facts.signals, &facts.claims);
+        self.lineage.register(id, &turn.role, &facts.claims);
+        for edge in edges {
+            self.relate_edge(store, edge, &mut trace, report)?;
+        }
+        let stored = stored_turn(id, turn, crate::text::count_tokens(self.tokenizer, &turn.text));
+        let entry = Entry::new(id, stored.tokens, score.omega, facts.signals, &self.config);
+        let lineage = &self.lineage;
+        let step = self
+            .active
+            .insert(entry, &self.config, |id| lineage.validity(id) != Validity::Current);
+        let derived = derived_of(analysed, score);
+        self.index(&stored, &derived);
+        self.record(store, &step, &mut trace, report)
+    }
+
+    fn relate_edge(
+        &mut self,
+        store: &Store,
+        edge: Edge,
+        trace: &mut Trace<'_>,
+        report: &mut WriteReport,
+    ) -> Result<()> {
+        let before = self.lineage.validity(edge.older);
+        self.lineage.add(edge.clone())?;
+        store.insert_edge(&self.namespace, &edge)?;
+        let after = self.lineage.validity(edge.older);
+        let kind = if edge.by_caller { "relate" } else { "supersede" };
+        trace.add(
+            edge.older,
+            kind,
+            json!({
+                "by": edge.newer,
+                "relation": edge.relation,
+                "topic": edge.topic.replace('\u{1f}', ": "),
+                "validity": after,
+            }),
+        )?;
+        if before == Validity::Current && after != Validity::Current {
+            report.superseded.push(edge.older);
+        }
+        Ok(())
+    }
+
+    /// Carries out and writes down what an insertion did to the active memory.
+    fn record(
+        &mut self,
+        store: &Store,
+        step: &Step,
+        trace: &mut Trace<'_>,
+        report: &mut WriteReport,
+    ) -> Result<()> {
+        for (id, from, to, effective) in &step.tiers {
+            trace.add(*id, "tier", json!({"from": from, "to": to, "effective": effective}))?;
+        }
+        let floor = self.config.temporal_decay.hard_kill_threshold;
+        for (id, effective) in &step.killed {
+            trace.add(*id, "evict_kill", json!({"effective": effective, "threshold": floor}))?;
+            report.evicted.push(Eviction { interaction_id: *id, reason: "hard_kill" });
+        }
+        for p in &step.pruned {
+            trace.add(
+                p.id,
+                "evict_budget",
+                json!({
+                    "effective": p.effective,
+                    "bonus": p.bonus,
+                    "penalty": p.penalty,
+                    "score": p.score,
+                    "budget": self.config.capacity.token_budget,
+                }),
+            )?;
+            report.evicted.push(Eviction { interaction_id: p.id, reason: "budget" });
+        }
+        if step.over_budget > 0 {
+            report.over_budget_turns += 1;
+            trace.add(trace.at, "over_budget", json!({"tokens": step.over_budget}))?;
+        }
+        let gone = step.killed.iter().map(|k| k.0).chain(step.pruned.iter().map(|p| p.id));
+        for id in gone.collect::<Vec<_>>() {
+            self.archive(store, id)?;
+        }
+        Ok(())
+    }
+
+    fn archive(&mut self, store: &Store, id: InteractionId) -> Result<()> {
+        match self.config.ltm.archive() {
+            Archive::Discarded => {
+                store.erase_turn(&self.namespace, id)?;
+                self.unindex(id);
+                return Ok(());
+            }
+            Archive::WriteOnly => {
+                if let Some(turn) = store.turn(&self.namespace, id)? {
+                    crate::store::append_raw_record(&self.config.ltm.storage_path, &turn)?;
+                }
+            }
+            Archive::Recalled => {}
+        }
+        store.archive_turn(&self.namespace, id)?;
+        if let Some(meta) = self.turns.get_mut(&id) {
+            meta.archived = true;
+        }
+        Ok(())
+    }
+
+    /// Relates two turns as the caller says (paper, section 9.4).
+    pub fn relate(
+        &mut self,
+        newer: InteractionId,
+        relation: Relation,
+        older: InteractionId,
+    ) -> Result<WriteReport> {
+        self.get(newer)?;
+        self.get(older)?;
+        let at = self.newest();
+        self.write(|engine, store, report| {
+            let edge = Edge { older, newer, relation, topic: String::new(), by_caller: true };
+            let mut trace = Trace::new(store, engine, at);
+            trace.seq = 1000; // behind what the insertion itself decided
+            engine.relate_edge(store, edge, &mut trace, report)
+        })
+    }
+
+    /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
+    pub fn delete(&mut self, id: InteractionId) -> Result<()> {
+        self.get(id)?;
+        self.write(|engine, store, _| store.erase_turn(&engine.namespace, id))?;
+        let in_window = self.window.contains(id);
+        self.unindex(id);
+        if in_window {
+            self.reload()?;
+        }
+        self.store().scrub()
+    }
+
+    /// Erases every turn of this memory; ids go on where they were.
+    pub fn delete_all(&mut self) -> Result<()> {
+        self.write(|engine, store, _| store.erase_all(&engine.namespace))?;
+        self.reload()?;
+        self.store().scrub()
+    }
+
+    /// Drops everything derived, so that every turn waits for its analysis again.
+    pub fn begin_reindex(&mut self) -> Result<()> {
+        self.write(|engine, store, _| store.erase_derived(&engine.namespace))?;
+        self.reload()
+    }
+}
+
+/// Decisions of one insertion, numbered in order.
+struct Trace<'a> {
+    store: &'a Store,
+    namespace: crate::store::Namespace,
+    at: InteractionId,
+    seq: u32,
+}
+
+impl<'a> Trace<'a> {
+    fn new(store: &'a Store, engine: &Engine, at: InteractionId) -> Self {
+        Self { store, namespace: engine.namespace.clone(), at, seq: 0 }
+    }
+
+    fn add(&mut self, id: InteractionId, kind: &str, detail: serde_json::Value) -> Result<()> {
+        self.seq += 1;
+        let decision = Decision { interaction_id: id, at: self.at, kind: kind.into(), detail };
+        self.store.insert_decision(&self.namespace, self.seq, &decision)
+    }
+}
+
+/// Derived, never random: the same turn at the same place has the same id.
+fn record_id(id: InteractionId, turn: &NewTurn) -> String {
+    let mut hash = Sha256::new();
+    for field in [
+        Some(id.to_string().as_str()),
+        Some(&turn.role),
+        turn.speaker.as_deref(),
+        turn.timestamp.as_ref().map(|t| t.given.as_str()),
+        turn.external_id.as_deref(),
+        Some(&turn.text),
+    ] {
+        super::digest::field(&mut hash, field.map(str::as_bytes));
+    }
+    let digest = hash.finalize();
+    digest[..12].iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn stored_turn(id: InteractionId, turn: &NewTurn, tokens: u32) -> StoredTurn {
+    let stamp = turn.timestamp.as_ref();
+    StoredTurn {
+        interaction_id: id,
+        record_id: String::new(), // only the store's own copy carries it
+        text: turn.text.clone(),
+        role: turn.role.clone(),
+        speaker: turn.speaker.clone(),
+        timestamp: stamp.map(|s| s.given.clone()),
+        utc_micros: stamp.map(|s| s.utc_micros),
+        naive_timestamp: stamp.is_some_and(|s| s.naive),
+        session_id: turn.session_id.clone(),
+        external_id: turn.external_id.clone(),
+        provenance: turn.provenance.clone(),
+        metadata: turn.metadata.clone(),
+        tokens,
+        state: State::Active,
+        validity: Validity::Current,
+    }
+}
+
+fn derived_of(analysed: AnalysedTurn, score: crate::types::Score) -> Derived {
+    Derived {
+        facts: analysed.facts,
+        score,
+        spans: analysed.passages.iter().map(|p| (p.start, p.end)).collect(),
+        vectors: analysed.passages.into_iter().flat_map(|p| p.vector).collect(),
+        card_vectors: analysed.card_vectors.concat(),
+    }
+}

@@ -1,0 +1,8 @@
+//! In-memory indexes over one memory: vectors and words. Rebuilt from the store
+//! when a memory is opened; they hold ids, never text.
+
+pub mod flat;
+pub mod inverted;
+
+pub use flat::Flat;
+pub use inverted::Inverted;

@@ -1,0 +1,21 @@
+//! The pure engine of ebbtide.
+//!
+//! It knows no Python, reads no clock, no environment and no random numbers: the
+//! same facts in the same order give the same state, bit for bit. Layers, from
+//! the bottom: `types`, `error` · `order`, `config`, `text` · `score`,
+//! `lineage`, `index`, `render` · `store`, `retrieve` · `active` · `engine`.
+
+pub mod active;
+pub mod calendar;
+pub mod config;
+pub mod engine;
+pub mod error;
+pub mod index;
+pub mod lineage;
+pub mod order;
+pub mod render;
+pub mod retrieve;
+pub mod score;
+pub mod store;
+pub mod text;
+pub mod types;

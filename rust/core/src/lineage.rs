@@ -1,0 +1,356 @@
+//! Lineage: which turn replaces, corrects or voids which (paper, section 9.4),
+//! and the topics by which the engine finds out by itself (eq. 24).
+
+use crate::error::{Code, Error, Result};
+use crate::types::{Claim, InteractionId, Relation, Signals, Validity};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A relation from a newer turn to an older one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Edge {
+    /// The suppressed or contested side.
+    pub older: InteractionId,
+    /// The side that relates.
+    pub newer: InteractionId,
+    /// How.
+    pub relation: Relation,
+    /// The topic it is limited to; empty: the whole turn.
+    pub topic: String,
+    /// Added by the caller rather than found by the engine.
+    pub by_caller: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Standing {
+    id: InteractionId,
+    kind: String,
+    value: String,
+    negated: bool,
+    by_assistant: bool,
+}
+
+/// The lineage graph of one memory and its topic index.
+#[derive(Debug, Clone, Default)]
+pub struct Lineage {
+    incoming: BTreeMap<InteractionId, Vec<Edge>>,
+    outgoing: BTreeMap<InteractionId, Vec<Edge>>,
+    topics: BTreeMap<String, Vec<Standing>>,
+    topics_of: BTreeMap<InteractionId, BTreeSet<String>>,
+}
+
+/// Key of a topic: whom it is about and what.
+pub fn topic_key(subject: &str, identity: &str) -> String {
+    format!("{subject}\u{1f}{identity}")
+}
+
+impl Lineage {
+    /// Relations that the claims of a new turn establish to older turns.
+    ///
+    /// A claim relates to every older, still standing claim on the same topic
+    /// with another value. An assistant's turn never supersedes a user's.
+    pub fn detect(
+        &self,
+        id: InteractionId,
+        role: &str,
+        signals: Signals,
+        claims: &[Claim],
+    ) -> Vec<Edge> {
+        let mut edges = BTreeSet::new();
+        for claim in claims {
+            let Some(topic) = self.topic_of(claim) else { continue };
+            for older in self.topics.get(&topic).into_iter().flatten() {
+                if older.id == id
+                    || (role == "assistant" && !older.by_assistant)
+                    || self.suppressed_on(older.id, &topic).is_some()
+                {
+                    continue;
+                }
+                if let Some(relation) = relation(claim, signals, older) {
+                    let topic = topic.clone();
+                    edges.insert(Edge { older: older.id, newer: id, relation, topic, by_caller: false });
+                }
+            }
+        }
+        edges.into_iter().collect()
+    }
+
+    /// Makes a turn's claims known, so that newer ones can relate to them.
+    pub fn register(&mut self, id: InteractionId, role: &str, claims: &[Claim]) {
+        for claim in claims {
+            let Some(topic) = self.topic_of(claim) else { continue };
+            self.topics_of.entry(id).or_default().insert(topic.clone());
+            self.topics.entry(topic).or_default().push(Standing {
+                id,
+                kind: claim.kind.clone(),
+                value: claim.value.clone(),
+                negated: claim.negated,
+                by_assistant: role == "assistant",
+            });
+        }
+    }
+
+    /// The topic a claim belongs to. One that names only the value it replaces
+    /// belongs to the newest topic of the same subject that had this value.
+    fn topic_of(&self, claim: &Claim) -> Option<String> {
+        if !claim.identity.is_empty() {
+            return Some(topic_key(&claim.subject, &claim.identity));
+        }
+        let old = claim.old_value.as_ref()?;
+        let prefix = topic_key(&claim.subject, "");
+        self.topics
+            .range(prefix.clone()..)
+            .take_while(|(topic, _)| topic.starts_with(&prefix))
+            .flat_map(|(topic, standing)| standing.iter().map(move |s| (topic, s)))
+            .filter(|(_, s)| s.value == *old)
+            .max_by_key(|(_, s)| s.id)
+            .map(|(topic, _)| topic.clone())
+    }
+
+    /// Adds an edge. Refuses a turn related to itself and a closed cycle.
+    pub fn add(&mut self, edge: Edge) -> Result<()> {
+        if edge.older == edge.newer {
+            return Err(Error::new(
+                Code::InputCycle,
+                format!("turn {} cannot be related to itself", edge.newer),
+            ));
+        }
+        if self.reaches(edge.older, edge.newer) {
+            return Err(Error::new(
+                Code::InputCycle,
+                format!(
+                    "turn {} already leads to turn {}; relating them the other way round would close a cycle",
+                    edge.older, edge.newer
+                ),
+            ));
+        }
+        let incoming = self.incoming.entry(edge.older).or_default();
+        if !incoming.contains(&edge) {
+            incoming.push(edge.clone());
+            incoming.sort();
+            self.outgoing.entry(edge.newer).or_default().push(edge);
+        }
+        Ok(())
+    }
+
+    fn reaches(&self, from: InteractionId, to: InteractionId) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![from];
+        while let Some(id) = open.pop() {
+            if id == to {
+                return true;
+            }
+            if seen.insert(id) {
+                open.extend(self.outgoing.get(&id).into_iter().flatten().map(|e| e.older));
+            }
+        }
+        false
+    }
+
+    fn suppressed_on(&self, id: InteractionId, topic: &str) -> Option<Validity> {
+        self.incoming
+            .get(&id)?
+            .iter()
+            .filter(|e| e.topic.is_empty() || e.topic == topic)
+            .filter_map(|e| e.relation.suppresses())
+            .max()
+    }
+
+    /// Whether a turn still stands: void as a whole, or once each topic it
+    /// speaks of has been taken over by a newer turn.
+    pub fn validity(&self, id: InteractionId) -> Validity {
+        let Some(edges) = self.incoming.get(&id) else { return Validity::Current };
+        let whole = edges.iter().filter(|e| e.topic.is_empty());
+        if let Some(v) = whole.filter_map(|e| e.relation.suppresses()).max() {
+            return v;
+        }
+        let mut strongest = Validity::Current;
+        for topic in self.topics_of.get(&id).into_iter().flatten() {
+            match self.suppressed_on(id, topic) {
+                Some(v) => strongest = strongest.max(v),
+                None => return Validity::Current,
+            }
+        }
+        strongest
+    }
+
+    /// Whether what a turn says on one topic still stands (for cards).
+    pub fn validity_on(&self, id: InteractionId, topic: &str) -> Validity {
+        self.suppressed_on(id, topic).unwrap_or(Validity::Current)
+    }
+
+    /// Edges into a turn: what newer turns did to it.
+    pub fn newer(&self, id: InteractionId) -> &[Edge] {
+        self.incoming.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Edges out of a turn: what it did to older ones.
+    pub fn older(&self, id: InteractionId) -> &[Edge] {
+        self.outgoing.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every turn connected to this one, in id order, itself included.
+    pub fn history(&self, id: InteractionId) -> Vec<InteractionId> {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![id];
+        while let Some(id) = open.pop() {
+            if seen.insert(id) {
+                open.extend(self.newer(id).iter().map(|e| e.newer));
+                open.extend(self.older(id).iter().map(|e| e.older));
+            }
+        }
+        seen.into_iter().collect()
+    }
+
+    /// Every edge, ordered.
+    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
+        self.incoming.values().flatten()
+    }
+
+    /// Forgets a turn: its claims and every edge that touches it.
+    pub fn remove(&mut self, id: InteractionId) {
+        for edge in self.incoming.remove(&id).unwrap_or_default() {
+            retain(&mut self.outgoing, edge.newer, |e| e.older != id);
+        }
+        for edge in self.outgoing.remove(&id).unwrap_or_default() {
+            retain(&mut self.incoming, edge.older, |e| e.newer != id);
+        }
+        for topic in self.topics_of.remove(&id).unwrap_or_default() {
+            if let Some(standing) = self.topics.get_mut(&topic) {
+                standing.retain(|s| s.id != id);
+                if standing.is_empty() {
+                    self.topics.remove(&topic);
+                }
+            }
+        }
+    }
+}
+
+fn retain(
+    map: &mut BTreeMap<InteractionId, Vec<Edge>>,
+    key: InteractionId,
+    keep: impl FnMut(&Edge) -> bool,
+) {
+    if let Some(edges) = map.get_mut(&key) {
+        edges.retain(keep);
+        if edges.is_empty() {
+            map.remove(&key);
+        }
+    }
+}
+
+/// The rule of design and eq. 24: same topic, another value, and kinds that
+/// speak of the same thing.
+fn relation(newer: &Claim, signals: Signals, older: &Standing) -> Option<Relation> {
+    if newer.value == older.value && newer.negated == older.negated {
+        return None;
+    }
+    let corrects = signals.has(Signals::CORRECTION);
+    let names_old = newer.old_value.as_deref() == Some(older.value.as_str());
+    let state = |kind: &str| matches!(kind, "current_state" | "correction");
+    let same_matter = match (newer.kind.as_str(), older.kind.as_str()) {
+        ("preference", "preference") | ("constraint", "constraint") => true,
+        (n, "past_state") => state(n),
+        (n, o) => state(n) && state(o),
+    };
+    if names_old && (corrects || signals.has(Signals::REPLACEMENT)) || same_matter {
+        return Some(if corrects { Relation::Corrects } else { Relation::Supersedes });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(kind: &str, identity: &str, value: &str) -> Claim {
+        Claim {
+            kind: kind.into(),
+            subject: "ana".into(),
+            identity: identity.into(),
+            value: value.into(),
+            old_value: None,
+            negated: false,
+        }
+    }
+
+    fn say(l: &mut Lineage, id: u64, role: &str, bits: u8, c: Claim) -> Vec<Edge> {
+        let edges = l.detect(id, role, Signals(bits), std::slice::from_ref(&c));
+        l.register(id, role, std::slice::from_ref(&c));
+        for e in &edges {
+            l.add(e.clone()).unwrap();
+        }
+        edges
+    }
+
+    #[test]
+    fn a_newer_state_supersedes_and_chains() {
+        let mut l = Lineage::default();
+        say(&mut l, 0, "user", 0, claim("current_state", "residence", "rome"));
+        say(&mut l, 1, "user", 0, claim("current_state", "residence", "berlin"));
+        let edges = say(&mut l, 2, "user", 0, claim("current_state", "residence", "porto"));
+        assert_eq!(edges.len(), 1, "rome was superseded already");
+        assert_eq!(l.validity(0), Validity::Superseded);
+        assert_eq!(l.validity(1), Validity::Superseded);
+        assert_eq!(l.validity(2), Validity::Current);
+        assert_eq!(l.history(0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn restating_the_same_value_supersedes_nothing() {
+        let mut l = Lineage::default();
+        say(&mut l, 0, "user", 0, claim("preference", "drink", "tea"));
+        assert!(say(&mut l, 1, "user", 0, claim("preference", "drink", "tea")).is_empty());
+    }
+
+    #[test]
+    fn an_assistant_never_supersedes_a_user() {
+        let mut l = Lineage::default();
+        say(&mut l, 0, "user", 0, claim("current_state", "port", "3000"));
+        assert!(say(&mut l, 1, "assistant", 0, claim("current_state", "port", "1")).is_empty());
+        assert_eq!(say(&mut l, 2, "user", 0, claim("current_state", "port", "2")).len(), 2);
+    }
+
+    #[test]
+    fn a_correction_may_name_only_the_old_value() {
+        let mut l = Lineage::default();
+        say(&mut l, 0, "user", 0, claim("current_state", "port", "3000"));
+        let mut c = claim("correction", "", "8080");
+        c.old_value = Some("3000".into());
+        let edges = say(&mut l, 1, "user", Signals::CORRECTION | Signals::REPLACEMENT, c);
+        assert_eq!(edges[0].relation, Relation::Corrects);
+        assert_eq!(l.validity(0), Validity::Corrected);
+        say(&mut l, 2, "user", 0, claim("current_state", "port", "9090"));
+        assert_eq!(l.validity(1), Validity::Superseded);
+    }
+
+    #[test]
+    fn a_turn_with_two_topics_stands_until_both_are_taken_over() {
+        let mut l = Lineage::default();
+        let both = [claim("preference", "drink", "tea"), claim("current_state", "residence", "rome")];
+        l.register(0, "user", &both);
+        say(&mut l, 1, "user", 0, claim("preference", "drink", "coffee"));
+        assert_eq!(l.validity(0), Validity::Current);
+        assert_eq!(l.validity_on(0, &topic_key("ana", "drink")), Validity::Superseded);
+        say(&mut l, 2, "user", 0, claim("current_state", "residence", "berlin"));
+        assert_eq!(l.validity(0), Validity::Superseded);
+    }
+
+    #[test]
+    fn cycles_are_refused_and_removal_restores() {
+        let mut l = Lineage::default();
+        let edge = |newer, older| Edge {
+            older,
+            newer,
+            relation: Relation::Corrects,
+            topic: String::new(),
+            by_caller: true,
+        };
+        l.add(edge(1, 0)).unwrap();
+        l.add(edge(2, 1)).unwrap();
+        assert_eq!(l.add(edge(0, 2)).unwrap_err().code, Code::InputCycle);
+        assert_eq!(l.add(edge(3, 3)).unwrap_err().code, Code::InputCycle);
+        l.remove(1);
+        assert_eq!(l.validity(0), Validity::Current);
+        l.add(edge(0, 2)).unwrap();
+    }
+}

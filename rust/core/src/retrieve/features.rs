@@ -1,0 +1,425 @@
+//! Answerability (eq. 34): ten features and three penalties, each in [0, 1].
+//!
+//! A feature is neutral (0.5) where the question gives it nothing to judge. The
+//! order is that of the paper's Table 4. Each is explained with an example in
+//! `docs/recall.md`.
+
+use crate::retrieve::cards::contains_words;
+use crate::retrieve::query::QueryFrame;
+use crate::text::fold;
+use crate::types::{Facts, Signals, TimeExpression, Validity};
+
+/// Names of the features, in Table 4's order.
+pub const FEATURES: [&str; 10] = [
+    "semantic_similarity",
+    "entity_overlap",
+    "subject_match",
+    "predicate_match",
+    "query_specificity",
+    "temporal_compatibility",
+    "current_state",
+    "not_superseded",
+    "answer_span",
+    "evidence_chain",
+];
+/// Names of the penalties, in Table 4's order.
+pub const PENALTIES: [&str; 3] = ["stale", "social", "topic_only"];
+/// What a feature says when it has nothing to judge.
+pub const NEUTRAL: f64 = 0.5;
+
+/// A candidate as the features see it.
+#[derive(Debug, Clone)]
+pub struct Subject<'a> {
+    /// Folded text.
+    pub text: &'a str,
+    /// Speaker, lower case.
+    pub speaker: Option<&'a str>,
+    /// Role.
+    pub role: &'a str,
+    /// Its facts.
+    pub facts: &'a Facts,
+    /// The day it was said, `YYYY-MM-DD`.
+    pub day: Option<&'a str>,
+    /// Whether it still stands.
+    pub validity: Validity,
+    /// Cosine to the question.
+    pub cosine: f64,
+    /// Whether lineage links it to other turns.
+    pub linked: bool,
+    /// Whether it corrects or supersedes another.
+    pub corrects: bool,
+    /// Found through one of its cards.
+    pub has_card: bool,
+}
+
+/// Feature and penalty values of one candidate.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answerability {
+    /// In the order of [`FEATURES`].
+    pub features: [f64; 10],
+    /// In the order of [`PENALTIES`].
+    pub penalties: [f64; 3],
+}
+
+impl Answerability {
+    /// The weighted sum of eq. 34.
+    pub fn score(&self, weights: &[f64], penalties: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for (f, w) in self.features.iter().zip(weights) {
+            sum += f * w;
+        }
+        for (p, w) in self.penalties.iter().zip(penalties) {
+            sum -= p * w;
+        }
+        sum
+    }
+}
+
+/// All of them for one candidate. `idf` weighs a term by its rarity.
+pub fn judge(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> f64) -> Answerability {
+    let entity = entity_overlap(s, q);
+    let subject = subject_match(s, q);
+    let predicate = predicate_match(s, q);
+    let specificity = query_specificity(s, q, idf);
+    let answer = answer_span(s, q);
+    let features = [
+        s.cosine.clamp(0.0, 1.0),
+        entity,
+        subject,
+        predicate,
+        specificity,
+        temporal_compatibility(s, q),
+        current_state(s, q),
+        not_superseded(s, q),
+        answer,
+        evidence_chain(s),
+    ];
+    let penalties = [stale(s, q), social(s), topic_only(entity, subject, predicate, specificity, answer)];
+    Answerability { features, penalties }
+}
+
+/// Share of the question's entities (by any of their names) that the turn names
+/// or that its speaker bears. "Did Ana meet Rui?" / "I met Rui" by Ana: 1.
+pub fn entity_overlap(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    if q.entities.is_empty() {
+        return NEUTRAL;
+    }
+    let hit = |name: &str| {
+        let name = fold(name);
+        contains_words(s.text, &name) || s.speaker.is_some_and(|sp| contains_words(sp, &name))
+    };
+    let held = q.entities.iter().enumerate().filter(|(i, e)| {
+        hit(&e.text) || q.aliases.get(*i).is_some_and(|names| names.iter().any(|n| hit(n)))
+    });
+    ratio(held.count(), q.entities.len())
+}
+
+/// Whether the turn is about whom the question is about: 1 said by them, 0.75
+/// names them, 0 neither.
+pub fn subject_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    if !q.speakers.is_empty() {
+        let by = s.speaker.is_some_and(|sp| q.speakers.iter().any(|x| x == sp));
+        let named = q.speakers.iter().any(|x| contains_words(s.text, x));
+        return if by { 1.0 } else if named { 0.75 } else { 0.0 };
+    }
+    if q.is_first_person {
+        return if s.role == "user" { 1.0 } else { 0.25 };
+    }
+    match q.subject_focus.as_deref().map(fold) {
+        Some(focus) if !focus.is_empty() => {
+            let words: Vec<&str> = focus.split_whitespace().collect();
+            ratio(words.iter().filter(|w| contains_words(s.text, w)).count(), words.len())
+        }
+        _ => NEUTRAL,
+    }
+}
+
+/// Whether the turn expresses the question's predicate in any of its words.
+pub fn predicate_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    if q.predicate_lemmas.is_empty() {
+        return NEUTRAL;
+    }
+    let said = q.predicate_lemmas.iter().any(|l| s.facts.terms.iter().any(|t| t == l));
+    let card = q.predicate_canonical.as_ref();
+    let projected = card.is_some_and(|p| s.facts.cards.iter().any(|c| c.predicate == *p));
+    if said || projected { 1.0 } else { 0.0 }
+}
+
+/// Share of the question's content, weighed by rarity, that the turn contains.
+pub fn query_specificity(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> f64) -> f64 {
+    let (mut held, mut all) = (0.0, 0.0);
+    for term in &q.name_free_terms {
+        let weight = idf(term);
+        all += weight;
+        if s.facts.terms.iter().any(|t| t == term) || s.text.contains(term.as_str()) {
+            held += weight;
+        }
+    }
+    if all > 0.0 { held / all } else { NEUTRAL }
+}
+
+/// Whether the turn was said, or speaks of a time, inside the asked range; for a
+/// "when" without a range, whether it speaks of a time at all.
+pub fn temporal_compatibility(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    if q.first.is_some() || q.last.is_some() {
+        let (first, last) = (q.first.as_deref(), q.last.as_deref());
+        if s.facts.times.iter().any(|t| overlaps(t, first, last)) {
+            return 1.0;
+        }
+        return match s.day {
+            Some(day) if within(day, first, last) => 1.0,
+            Some(_) => 0.0,
+            None => NEUTRAL,
+        };
+    }
+    if q.answer_type == "time" || matches!(q.temporal_intent.as_str(), "point" | "range" | "duration") {
+        return if s.facts.times.is_empty() { NEUTRAL } else { 1.0 };
+    }
+    NEUTRAL
+}
+
+/// How the turn's standing fits the question's: now, or then.
+pub fn current_state(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    let past = s.facts.signals.has(Signals::PAST_STATE) || s.validity != Validity::Current;
+    match q.currentness.as_str() {
+        "current" if s.validity != Validity::Current => 0.0,
+        "current" if s.facts.signals.has(Signals::CURRENT_STATE | Signals::PREFERENCE) => 1.0,
+        "historical" if past => 1.0,
+        "historical" if s.facts.signals.has(Signals::CURRENT_STATE) => 0.25,
+        _ => NEUTRAL,
+    }
+}
+
+/// 1 where nothing newer took its place; neutral where the past is asked about.
+pub fn not_superseded(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    if q.historical() {
+        NEUTRAL
+    } else if s.validity == Validity::Current {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+/// Whether the turn holds something of the kind asked for, other than what the
+/// question itself names. "Who …?" / "I met Rui": 1; "I met someone": 0.
+pub fn answer_span(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    let named = |e: &&crate::types::Entity| {
+        let text = fold(&e.text);
+        !q.entities.iter().any(|x| fold(&x.text) == text)
+    };
+    let has = |labels: &[&str]| s.facts.entities.iter().filter(named).any(|e| labels.contains(&e.label.as_str()));
+    let fits = match q.answer_type.as_str() {
+        "person" => has(&["PERSON", "ORG", "NORP"]),
+        "place" => has(&["GPE", "LOC", "FAC", "ORG"]),
+        "time" => !s.facts.times.is_empty() || has(&["DATE", "TIME"]),
+        "quantity" => {
+            has(&["CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL"])
+                || s.text.chars().any(|c| c.is_ascii_digit())
+        }
+        "reason" => ["because", "since", "so that", "due to", "in order to", "reason", "why"]
+            .iter()
+            .any(|w| contains_words(s.text, w)),
+        "list" => s.text.contains(',') || contains_words(s.text, "and"),
+        _ => return NEUTRAL,
+    };
+    if fits { 1.0 } else { 0.0 }
+}
+
+/// Whether more evidence hangs on it: lineage, or a card over the raw turn.
+pub fn evidence_chain(s: &Subject<'_>) -> f64 {
+    if s.linked || s.has_card { 1.0 } else { 0.0 }
+}
+
+/// Out of date for a question about the present. What corrects is not stale;
+/// what was corrected is.
+pub fn stale(s: &Subject<'_>, q: &QueryFrame) -> f64 {
+    if q.historical() || s.validity == Validity::Current { 0.0 } else { 1.0 }
+}
+
+/// Phatic or merely acknowledging.
+pub fn social(s: &Subject<'_>) -> f64 {
+    let bare = s.facts.signals.has(Signals::ACK_LIKE) && s.facts.terms.len() <= 3;
+    if s.facts.social || bare { 1.0 } else { 0.0 }
+}
+
+/// Names the topic but says nothing that could answer: no predicate, no span of
+/// the asked kind, under half of the question's content.
+pub fn topic_only(entity: f64, subject: f64, predicate: f64, specificity: f64, answer: f64) -> f64 {
+    let on_topic = entity > NEUTRAL || subject > NEUTRAL;
+    if on_topic && predicate < NEUTRAL && answer < NEUTRAL && specificity < 0.5 { 1.0 } else { 0.0 }
+}
+
+fn ratio(part: usize, whole: usize) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn within(day: &str, first: Option<&str>, last: Option<&str>) -> bool {
+    first.is_none_or(|f| day >= f) && last.is_none_or(|l| day <= l)
+}
+
+fn overlaps(t: &TimeExpression, first: Option<&str>, last: Option<&str>) -> bool {
+    if t.first.is_none() && t.last.is_none() {
+        return false;
+    }
+    let starts = last.is_none_or(|l| t.first.as_deref().is_none_or(|f| f <= l));
+    let ends = first.is_none_or(|f| t.last.as_deref().is_none_or(|l| l >= f));
+    starts && ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::retrieve::query::QueryEntity;
+    use crate::types::Entity;
+
+    fn facts(terms: &[&str]) -> Facts {
+        Facts { terms: terms.iter().map(|t| (*t).to_owned()).collect(), ..Facts::default() }
+    }
+
+    fn subject<'a>(text: &'a str, facts: &'a Facts) -> Subject<'a> {
+        Subject {
+            text,
+            speaker: Some("ana"),
+            role: "user",
+            facts,
+            day: Some("2024-05-10"),
+            validity: Validity::Current,
+            cosine: 0.6,
+            linked: false,
+            corrects: false,
+            has_card: false,
+        }
+    }
+
+    fn near(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+    }
+
+    #[test]
+    fn table_4_weights_a_sum_by_hand() {
+        let w = [1.0, 1.0, 1.2, 1.15, 1.2, 0.8, 0.9, 1.0, 1.0, 0.4];
+        let a = Answerability { features: [0.5; 10], penalties: [1.0, 0.0, 1.0] };
+        near(a.score(&w, &[1.1, 0.9, 1.2]), 9.65 * 0.5 - 2.3);
+    }
+
+    #[test]
+    fn entities_count_by_any_name_and_by_speaker() {
+        let f = facts(&[]);
+        let q = QueryFrame {
+            entities: vec![
+                QueryEntity { text: "Ana".into(), ..Default::default() },
+                QueryEntity { text: "Rui Costa".into(), ..Default::default() },
+            ],
+            aliases: vec![vec![], vec!["Rui".into()]],
+            ..Default::default()
+        };
+        near(entity_overlap(&subject("i met rui", &f), &q), 1.0);
+        near(entity_overlap(&subject("i met ruins", &f), &q), 0.5);
+        near(entity_overlap(&subject("x", &f), &QueryFrame::default()), NEUTRAL);
+    }
+
+    #[test]
+    fn the_subject_is_who_speaks_or_is_named() {
+        let f = facts(&[]);
+        let q = QueryFrame { speakers: vec!["ana".into()], ..Default::default() };
+        near(subject_match(&subject("hi", &f), &q), 1.0);
+        let mut other = subject("ana said hi", &f);
+        other.speaker = Some("ben");
+        near(subject_match(&other, &q), 0.75);
+        other.text = "hi";
+        near(subject_match(&other, &q), 0.0);
+    }
+
+    #[test]
+    fn rare_terms_weigh_more() {
+        let f = facts(&["port"]);
+        let q = QueryFrame { name_free_terms: vec!["port".into(), "proxy".into()], ..Default::default() };
+        let idf = |t: &str| if t == "port" { 3.0 } else { 1.0 };
+        near(query_specificity(&subject("the port", &f), &q, idf), 0.75);
+    }
+
+    #[test]
+    fn predicates_match_by_lemma() {
+        let f = facts(&["move"]);
+        let q = QueryFrame { predicate_lemmas: vec!["live".into(), "move".into()], ..Default::default() };
+        near(predicate_match(&subject("", &f), &q), 1.0);
+        near(predicate_match(&subject("", &facts(&["eat"])), &q), 0.0);
+        near(predicate_match(&subject("", &f), &QueryFrame::default()), NEUTRAL);
+    }
+
+    #[test]
+    fn time_is_judged_by_what_is_said_then_by_when() {
+        let q = QueryFrame {
+            first: Some("2024-05-01".into()),
+            last: Some("2024-05-31".into()),
+            ..Default::default()
+        };
+        let f = facts(&[]);
+        near(temporal_compatibility(&subject("", &f), &q), 1.0);
+        let mut s = subject("", &f);
+        s.day = Some("2024-07-01");
+        near(temporal_compatibility(&s, &q), 0.0);
+        let spoken = Facts {
+            times: vec![TimeExpression {
+                text: "in May".into(),
+                start: 0,
+                end: 6,
+                first: Some("2024-05-01".into()),
+                last: Some("2024-05-31".into()),
+                grain: "month".into(),
+                words: String::new(),
+            }],
+            ..Facts::default()
+        };
+        let mut s = subject("", &spoken);
+        s.day = Some("2024-07-01");
+        near(temporal_compatibility(&s, &q), 1.0);
+    }
+
+    #[test]
+    fn stale_is_what_was_corrected_not_what_corrects() {
+        let f = facts(&[]);
+        let now = QueryFrame { currentness: "current".into(), ..Default::default() };
+        let then = QueryFrame { currentness: "historical".into(), ..Default::default() };
+        let mut s = subject("", &f);
+        s.corrects = true;
+        near(stale(&s, &now), 0.0);
+        near(not_superseded(&s, &now), 1.0);
+        s.validity = Validity::Corrected;
+        near(stale(&s, &now), 1.0);
+        near(stale(&s, &then), 0.0);
+        near(current_state(&s, &now), 0.0);
+        near(current_state(&s, &then), 1.0);
+        near(not_superseded(&s, &then), NEUTRAL);
+    }
+
+    #[test]
+    fn an_answer_of_the_asked_kind_that_is_not_in_the_question() {
+        let f = Facts {
+            entities: vec![Entity { text: "Rui".into(), label: "PERSON".into(), start: 0, end: 3 }],
+            ..Facts::default()
+        };
+        let who = QueryFrame { answer_type: "person".into(), ..Default::default() };
+        near(answer_span(&subject("i met rui", &f), &who), 1.0);
+        let named = QueryFrame {
+            entities: vec![QueryEntity { text: "Rui".into(), ..Default::default() }],
+            ..who.clone()
+        };
+        near(answer_span(&subject("i met rui", &f), &named), 0.0);
+        let many = QueryFrame { answer_type: "quantity".into(), ..Default::default() };
+        near(answer_span(&subject("port 8080", &facts(&[])), &many), 1.0);
+        near(answer_span(&subject("x", &f), &QueryFrame::default()), NEUTRAL);
+    }
+
+    #[test]
+    fn small_talk_and_bare_topics_are_penalised() {
+        let f = Facts { social: true, ..Facts::default() };
+        near(social(&subject("thanks", &f)), 1.0);
+        near(social(&subject("x", &facts(&[]))), 0.0);
+        near(topic_only(1.0, 0.5, 0.0, 0.2, 0.0), 1.0);
+        near(topic_only(1.0, 0.5, 1.0, 0.2, 0.0), 0.0);
+        near(evidence_chain(&subject("x", &facts(&[]))), 0.0);
+    }
+}

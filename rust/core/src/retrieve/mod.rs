@@ -1,0 +1,10 @@
+//! Structured recall (paper, section 9.3): pure functions from a question's frame
+//! and the facts of candidates to features, scores and reasons. The engine reads
+//! the indexes and the disk; nothing here does.
+
+pub mod cards;
+pub mod features;
+pub mod late;
+pub mod query;
+
+pub use query::{Filters, Query, QueryFrame};

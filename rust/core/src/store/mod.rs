@@ -1,0 +1,243 @@
+//! The one disk user: a SQLite file with journal, archive and derived data.
+//!
+//! A turn's key is `namespace << 40 | interaction id`, so a namespace is one
+//! contiguous key range in every table and appends go to its end.
+
+mod archive_file;
+mod lock;
+mod read;
+mod schema;
+mod write;
+
+pub use archive_file::append_raw_record;
+pub use read::{Derived, LoadedTurn};
+pub use write::TurnRow;
+
+use crate::error::{Code, Error, Result};
+use lock::WriterLock;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use std::path::{Path, PathBuf};
+
+const ID_BITS: u32 = 40;
+
+/// How a store is opened.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// Refuse every write; take no lock.
+    pub read_only: bool,
+    /// Who holds the writer's lock, in words for another process's error.
+    pub holder: String,
+    /// Survive a power cut, not only a killed process.
+    pub synchronous_full: bool,
+}
+
+/// An open store file.
+#[derive(Debug)]
+pub struct Store {
+    conn: Connection,
+    path: Option<PathBuf>,
+    read_only: bool,
+    // Held until the store is dropped; the operating system frees it with the process.
+    _lock: Option<WriterLock>,
+}
+
+/// One memory within a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Namespace {
+    /// Number within the store.
+    pub id: i64,
+    /// Name.
+    pub name: String,
+    /// Next interaction id.
+    pub next_id: u64,
+    /// Fingerprint of the analyser that made the derived data; empty before the first turn.
+    pub analyser: String,
+    /// Name of the token counter.
+    pub token_counter: String,
+}
+
+impl Namespace {
+    /// Key of a turn in every table.
+    pub fn key(&self, id: u64) -> i64 {
+        #[allow(clippy::cast_possible_wrap)]
+        let id = id as i64;
+        self.id << ID_BITS | id
+    }
+
+    fn range(&self) -> (i64, i64) {
+        (self.id << ID_BITS, (self.id + 1) << ID_BITS)
+    }
+}
+
+fn id_of(key: i64) -> u64 {
+    #[allow(clippy::cast_sign_loss)]
+    let id = (key & ((1 << ID_BITS) - 1)) as u64;
+    id
+}
+
+impl Store {
+    /// A store that lives in memory and ends with the process.
+    pub fn in_memory() -> Result<Self> {
+        let conn = Connection::open_in_memory()?;
+        schema::prepare(&conn, false)?;
+        Ok(Self { conn, path: None, read_only: false, _lock: None })
+    }
+
+    /// Opens a store file; a writer creates it where it is missing.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
+        if path.is_dir() {
+            return Err(Error::new(
+                Code::StoreOpen,
+                format!("{} is a folder; name a file, such as memory.db", path.display()),
+            ));
+        }
+        if options.read_only {
+            return Self::open_read_only(path);
+        }
+        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
+            return Err(Error::new(
+                Code::StoreOpen,
+                format!("the folder {} does not exist; create it first", folder.display()),
+            ));
+        }
+        let lock = WriterLock::acquire(path, &options.holder)?;
+        let conn = Connection::open(path).map_err(|e| open_error(path, &e))?;
+        let prepared = schema::prepare(&conn, options.synchronous_full);
+        prepared.map_err(|e| name_the_file(e, path))?;
+        Ok(Self { conn, path: Some(path.into()), read_only: false, _lock: Some(lock) })
+    }
+
+    fn open_read_only(path: &Path) -> Result<Self> {
+        if !path.is_file() {
+            return Err(Error::new(
+                Code::NotFoundStore,
+                format!("there is no store at {}", path.display()),
+            ));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let usable = |conn: &Connection| {
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get::<_, i64>(0)).is_ok()
+        };
+        let mut conn = Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
+        if !usable(&conn) {
+            // In a folder that cannot be written, SQLite cannot make the shared
+            // index of the WAL; without a WAL the file itself is all there is.
+            let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            let uri = format!("file:{name}?immutable=1");
+            let still = Connection::open_with_flags(uri, flags).ok().filter(usable);
+            if let Some(immutable) = still {
+                conn = immutable;
+            }
+        }
+        schema::check(&conn).map_err(|e| name_the_file(e, path))?;
+        Ok(Self { conn, path: Some(path.into()), read_only: true, _lock: None })
+    }
+
+    /// The file, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Whether writes are refused.
+    pub fn read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// An error unless the store may be written.
+    pub fn writable(&self) -> Result<()> {
+        if self.read_only {
+            return Err(Error::new(
+                Code::StoreReadOnly,
+                "this memory was opened for reading only; open it without read_only to write",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Names of the memories in the store, ordered.
+    pub fn namespaces(&self) -> Result<Vec<String>> {
+        let mut statement = self.conn.prepare("SELECT name FROM namespace ORDER BY name")?;
+        let names = statement.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(names)
+    }
+
+    /// The memory of that name, if it exists.
+    pub fn find_namespace(&self, name: &str) -> Result<Option<Namespace>> {
+        let found = self
+            .conn
+            .query_row(
+                "SELECT id, name, next_id, analyser, token_counter FROM namespace WHERE name = ?1",
+                [name],
+                |r| {
+                    Ok(Namespace {
+                        id: r.get(0)?,
+                        name: r.get(1)?,
+                        next_id: r.get::<_, i64>(2)?.unsigned_abs(),
+                        analyser: r.get(3)?,
+                        token_counter: r.get(4)?,
+                    })
+                },
+            )
+            .optional()?;
+        Ok(found)
+    }
+
+    /// The memory of that name, created where it is missing.
+    pub fn namespace(&self, name: &str, token_counter: &str) -> Result<Namespace> {
+        if let Some(found) = self.find_namespace(name)? {
+            return Ok(found);
+        }
+        self.writable().map_err(|_| {
+            Error::new(Code::NotFoundNamespace, format!("the store has no namespace {name:?}"))
+        })?;
+        self.conn.execute(
+            "INSERT INTO namespace (name, next_id, analyser, token_counter) VALUES (?1, 0, '', ?2)",
+            [name, token_counter],
+        )?;
+        let id = self.conn.last_insert_rowid();
+        Ok(Namespace {
+            id,
+            name: name.into(),
+            next_id: 0,
+            analyser: String::new(),
+            token_counter: token_counter.into(),
+        })
+    }
+
+    /// Runs `work` in one transaction: all of it is on disk, or none.
+    pub fn transaction<T>(&mut self, work: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        self.writable()?;
+        self.conn.execute_batch("BEGIN IMMEDIATE")?;
+        let done = work(self).and_then(|value| {
+            self.conn.execute_batch("COMMIT")?;
+            Ok(value)
+        });
+        if done.is_err() && !self.conn.is_autocommit() {
+            // The first error is the one to report; a failed rollback leaves
+            // nothing behind that the next opening would not undo.
+            let _ = self.conn.execute_batch("ROLLBACK");
+        }
+        done
+    }
+
+    /// Empties the write-ahead log, so that what was erased is nowhere on disk.
+    pub fn scrub(&self) -> Result<()> {
+        self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    }
+
+    /// Rebuilds the file without free pages.
+    pub fn vacuum(&self) -> Result<()> {
+        self.writable()?;
+        self.conn.execute_batch("VACUUM")?;
+        self.scrub()
+    }
+}
+
+fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
+    Error::new(Code::StoreOpen, format!("{} cannot be opened: {error}", path.display()))
+}
+
+fn name_the_file(error: Error, path: &Path) -> Error {
+    Error::new(error.code, format!("{}: {}", path.display(), error.message))
+}

@@ -1,0 +1,210 @@
+//! Reading turns, facts, vectors and decisions back.
+
+use super::{Namespace, Store, id_of};
+use crate::error::{Code, Error, Result};
+use crate::lineage::Edge;
+use crate::types::{Decision, Facts, Provenance, Relation, Score, State, StoredTurn, Validity};
+use rusqlite::{OptionalExtension, Row, params};
+
+/// What was derived from one turn.
+#[derive(Debug, Clone)]
+pub struct Derived {
+    /// Its facts.
+    pub facts: Facts,
+    /// The terms of its score.
+    pub score: Score,
+    /// Character spans of its passages.
+    pub spans: Vec<(u32, u32)>,
+    /// Their vectors, one after the other.
+    pub vectors: Vec<i16>,
+    /// Vectors of its cards, one after the other.
+    pub card_vectors: Vec<i16>,
+}
+
+/// A turn with its derived data, as the engine is rebuilt from the store.
+#[derive(Debug, Clone)]
+pub struct LoadedTurn {
+    /// The turn; its validity is for the lineage to say.
+    pub turn: StoredTurn,
+    /// What was derived from it; none while its analysis is still to come.
+    pub derived: Option<Derived>,
+}
+
+const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,
+    session_id, provenance, metadata, tokens, archived";
+const DERIVED: &str = "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, vectors,
+    card_vectors";
+
+fn turn_of(row: &Row<'_>) -> rusqlite::Result<StoredTurn> {
+    let provenance: Option<String> = row.get(10)?;
+    Ok(StoredTurn {
+        interaction_id: id_of(row.get(0)?),
+        record_id: row.get(1)?,
+        external_id: row.get(2)?,
+        role: row.get(3)?,
+        speaker: row.get(4)?,
+        text: row.get(5)?,
+        timestamp: row.get(6)?,
+        utc_micros: row.get(7)?,
+        naive_timestamp: row.get(8)?,
+        session_id: row.get(9)?,
+        provenance: provenance.and_then(|p| serde_json::from_str::<Provenance>(&p).ok()),
+        metadata: row.get(11)?,
+        tokens: row.get(12)?,
+        state: if row.get(13)? { State::Archived } else { State::Active },
+        validity: Validity::Current,
+    })
+}
+
+fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
+    let Some(divergence) = row.get::<_, Option<f64>>(at)? else { return Ok(None) };
+    let facts: Vec<u8> = row.get(at + 6)?;
+    let spans: Vec<u8> = row.get(at + 7)?;
+    let vectors: Vec<u8> = row.get(at + 8)?;
+    let card_vectors: Vec<u8> = row.get(at + 9)?;
+    Ok(Some(Derived {
+        facts: postcard::from_bytes(&facts)?,
+        score: Score {
+            divergence,
+            z_content: row.get(at + 1)?,
+            z_op: row.get(at + 2)?,
+            z_prov: row.get(at + 3)?,
+            omega_raw: row.get(at + 4)?,
+            omega: row.get(at + 5)?,
+        },
+        spans: spans
+            .chunks_exact(8)
+            .map(|c| {
+                (u32::from_le_bytes([c[0], c[1], c[2], c[3]]), u32::from_le_bytes([c[4], c[5], c[6], c[7]]))
+            })
+            .collect(),
+        vectors: shorts(&vectors),
+        card_vectors: shorts(&card_vectors),
+    }))
+}
+
+fn shorts(bytes: &[u8]) -> Vec<i16> {
+    bytes.chunks_exact(2).map(|c| i16::from_le_bytes([c[0], c[1]])).collect()
+}
+
+impl Store {
+    /// Calls `each` with every turn of a memory, in id order, from `from` on.
+    /// One at a time: a long memory never stands in the working memory twice.
+    pub fn for_each_loaded(
+        &self,
+        ns: &Namespace,
+        from: u64,
+        mut each: impl FnMut(LoadedTurn) -> Result<()>,
+    ) -> Result<()> {
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT {TURN}, {DERIVED} FROM turn LEFT JOIN derived ON derived.key = turn.key
+             WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key"
+        ))?;
+        let mut rows = statement.query([ns.key(from), ns.range().1])?;
+        while let Some(row) = rows.next()? {
+            each(LoadedTurn { turn: turn_of(row)?, derived: derived_of(row, 14)? })?;
+        }
+        Ok(())
+    }
+
+    /// Up to `limit` turns from `from` on, in id order.
+    pub fn page(&self, ns: &Namespace, from: u64, limit: u32) -> Result<Vec<StoredTurn>> {
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT {TURN} FROM turn WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"
+        ))?;
+        let rows = statement.query_map(params![ns.key(from), ns.range().1, limit], turn_of)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// One turn.
+    pub fn turn(&self, ns: &Namespace, id: u64) -> Result<Option<StoredTurn>> {
+        let sql = format!("SELECT {TURN} FROM turn WHERE key = ?1");
+        Ok(self.conn.prepare_cached(&sql)?.query_row([ns.key(id)], turn_of).optional()?)
+    }
+
+    /// What was derived from one turn.
+    pub fn derived(&self, ns: &Namespace, id: u64) -> Result<Option<Derived>> {
+        let sql = format!("SELECT {DERIVED} FROM derived WHERE key = ?1");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([ns.key(id)])?;
+        match rows.next()? {
+            Some(row) => derived_of(row, 0),
+            None => Ok(None),
+        }
+    }
+
+    /// Token vectors of one turn, one after the other; empty where none are kept.
+    pub fn token_vectors(&self, ns: &Namespace, id: u64) -> Result<Vec<i8>> {
+        let found: Option<Vec<u8>> = self
+            .conn
+            .prepare_cached("SELECT vectors FROM token_vector WHERE key = ?1")?
+            .query_row([ns.key(id)], |r| r.get(0))
+            .optional()?;
+        Ok(found.unwrap_or_default().into_iter().map(u8::cast_signed).collect())
+    }
+
+    /// The turn that carries the caller's own id.
+    pub fn id_of_external(&self, ns: &Namespace, external_id: &str) -> Result<Option<u64>> {
+        let key: Option<i64> = self
+            .conn
+            .prepare_cached("SELECT key FROM external WHERE namespace = ?1 AND external_id = ?2")?
+            .query_row(params![ns.id, external_id], |r| r.get(0))
+            .optional()?;
+        Ok(key.map(id_of))
+    }
+
+    /// Every lineage edge of a memory.
+    pub fn edges(&self, ns: &Namespace) -> Result<Vec<Edge>> {
+        let (from, to) = ns.range();
+        let mut statement = self.conn.prepare_cached(
+            "SELECT older, newer, relation, topic, by_caller FROM lineage
+             WHERE older >= ?1 AND older < ?2 ORDER BY older, newer, relation, topic",
+        )?;
+        let mut rows = statement.query([from, to])?;
+        let mut edges = Vec::new();
+        while let Some(row) = rows.next()? {
+            let name: String = row.get(2)?;
+            let relation = Relation::parse(&name).ok_or_else(|| {
+                Error::new(Code::StoreCorrupt, format!("unknown lineage relation {name:?} in the store"))
+            })?;
+            edges.push(Edge {
+                older: id_of(row.get(0)?),
+                newer: id_of(row.get(1)?),
+                relation,
+                topic: row.get(3)?,
+                by_caller: row.get(4)?,
+            });
+        }
+        Ok(edges)
+    }
+
+    /// Decisions about one turn, oldest first.
+    pub fn decisions(&self, ns: &Namespace, id: u64) -> Result<Vec<Decision>> {
+        let mut statement = self.conn.prepare_cached(
+            "SELECT at, kind, detail FROM decision WHERE key = ?1 ORDER BY at, seq",
+        )?;
+        let mut rows = statement.query([ns.key(id)])?;
+        let mut decisions = Vec::new();
+        while let Some(row) = rows.next()? {
+            let detail: String = row.get(2)?;
+            decisions.push(Decision {
+                interaction_id: id,
+                at: row.get::<_, i64>(0)?.cast_unsigned(),
+                kind: row.get(1)?,
+                detail: serde_json::from_str(&detail).unwrap_or(serde_json::Value::Null),
+            });
+        }
+        Ok(decisions)
+    }
+
+    /// How often each kind of decision was taken in a memory.
+    pub fn decision_counts(&self, ns: &Namespace) -> Result<Vec<(String, u64)>> {
+        let (from, to) = ns.range();
+        let mut statement = self.conn.prepare_cached(
+            "SELECT kind, count(*) FROM decision WHERE key >= ?1 AND key < ?2 GROUP BY kind ORDER BY kind",
+        )?;
+        let rows = statement
+            .query_map([from, to], |r| Ok((r.get(0)?, r.get::<_, i64>(1)?.unsigned_abs())))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

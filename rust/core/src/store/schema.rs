@@ -1,0 +1,141 @@
+//! Tables, and the migrations that lead to them from every released version.
+
+use crate::error::{Code, Error, Result};
+use rusqlite::Connection;
+
+/// "ebbt": marks a SQLite file as ours.
+const APPLICATION_ID: i64 = 0x6562_6274;
+
+/// Each entry leads from the version of its index to the next. Never edit one
+/// that was released; append.
+const MIGRATIONS: [&str; 1] = [V1];
+
+const V1: &str = "
+CREATE TABLE namespace (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    next_id INTEGER NOT NULL,
+    analyser TEXT NOT NULL,
+    token_counter TEXT NOT NULL
+);
+-- The journal and archive: canonical, never derived.
+CREATE TABLE turn (
+    key INTEGER PRIMARY KEY,
+    record_id TEXT NOT NULL,
+    external_id TEXT,
+    role TEXT NOT NULL,
+    speaker TEXT,
+    text TEXT NOT NULL,
+    timestamp TEXT,
+    utc INTEGER,
+    naive INTEGER NOT NULL,
+    session_id TEXT,
+    provenance TEXT,
+    metadata TEXT,
+    received_at INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    archived INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE external (
+    namespace INTEGER NOT NULL,
+    external_id TEXT NOT NULL,
+    key INTEGER NOT NULL,
+    PRIMARY KEY (namespace, external_id)
+) WITHOUT ROWID;
+CREATE TABLE lineage (
+    older INTEGER NOT NULL,
+    newer INTEGER NOT NULL,
+    relation TEXT NOT NULL,
+    topic TEXT NOT NULL,
+    by_caller INTEGER NOT NULL,
+    PRIMARY KEY (older, newer, relation, topic)
+) WITHOUT ROWID;
+-- What the engine decided, and why.
+CREATE TABLE decision (
+    key INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    PRIMARY KEY (key, at, seq)
+) WITHOUT ROWID;
+-- Derived data, rebuildable from the journal.
+CREATE TABLE derived (
+    key INTEGER PRIMARY KEY,
+    divergence REAL NOT NULL,
+    z_content REAL NOT NULL,
+    z_op REAL NOT NULL,
+    z_prov REAL NOT NULL,
+    omega_raw REAL NOT NULL,
+    omega REAL NOT NULL,
+    facts BLOB NOT NULL,
+    spans BLOB NOT NULL,
+    vectors BLOB NOT NULL,
+    card_vectors BLOB NOT NULL
+);
+CREATE TABLE token_vector (
+    key INTEGER PRIMARY KEY,
+    vectors BLOB NOT NULL
+);
+";
+
+/// Settings of a writing connection, then the schema, created or migrated.
+pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
+    conn.busy_timeout(std::time::Duration::from_secs(5))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    // Any answer will do: an in-memory database keeps its own mode.
+    conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    let synchronous = if full { "FULL" } else { "NORMAL" };
+    conn.execute_batch(&format!(
+        "PRAGMA synchronous = {synchronous};
+         PRAGMA secure_delete = ON;
+         PRAGMA foreign_keys = ON;
+         PRAGMA temp_store = MEMORY;
+         PRAGMA cache_size = -65536;"
+    ))?;
+    let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
+    if tables > 0 {
+        check(conn)?;
+    }
+    let latest = MIGRATIONS.len();
+    for version in version(conn)?..latest {
+        conn.execute_batch(&format!(
+            "BEGIN IMMEDIATE;
+             {}
+             PRAGMA application_id = {APPLICATION_ID};
+             PRAGMA user_version = {};
+             COMMIT;",
+            MIGRATIONS[version],
+            version + 1
+        ))?;
+    }
+    Ok(())
+}
+
+/// An error unless the file is an ebbtide store of a known version.
+pub fn check(conn: &Connection) -> Result<()> {
+    let id: i64 = conn.query_row("PRAGMA application_id", [], |r| r.get(0))?;
+    if id != APPLICATION_ID {
+        return Err(Error::new(
+            Code::StoreOpen,
+            "this SQLite file is not an ebbtide store; name another file",
+        ));
+    }
+    let found = version(conn)?;
+    let latest = MIGRATIONS.len();
+    if found > latest {
+        return Err(Error::new(
+            Code::SchemaVersion,
+            format!(
+                "the store has schema version {found}, this release knows up to {latest}; upgrade ebbtide to open it"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn version(conn: &Connection) -> Result<usize> {
+    let version: i64 = conn.query_row("PRAGMA user_version", [], |r| r.get(0))?;
+    usize::try_from(version)
+        .map_err(|_| Error::new(Code::StoreCorrupt, "the store's schema version is negative"))
+}

@@ -1,0 +1,226 @@
+//! Writing. Every function here runs inside `Store::transaction`.
+
+use super::{Namespace, Store};
+use crate::error::Result;
+use crate::lineage::Edge;
+use crate::types::{AnalysedTurn, Decision, NewTurn, Passage, Score};
+use rusqlite::params;
+
+/// A turn about to be journalled, with what the engine derived for it.
+#[derive(Debug)]
+pub struct TurnRow<'a> {
+    /// Interaction id.
+    pub id: u64,
+    /// Derived record id.
+    pub record_id: &'a str,
+    /// Tokens.
+    pub tokens: u32,
+    /// The turn.
+    pub turn: &'a NewTurn,
+}
+
+impl Store {
+    /// Journals the raw turn.
+    pub fn insert_turn(&self, ns: &Namespace, row: &TurnRow<'_>) -> Result<()> {
+        let t = row.turn;
+        let stamp = t.timestamp.as_ref();
+        let provenance = t.provenance.as_ref().map(|p| serde_json::json!(p).to_string());
+        let key = ns.key(row.id);
+        self.conn
+            .prepare_cached(
+                "INSERT INTO turn (key, record_id, external_id, role, speaker, text, timestamp, utc,
+                 naive, session_id, provenance, metadata, received_at, tokens)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+            )?
+            .execute(params![
+                key,
+                row.record_id,
+                t.external_id,
+                t.role,
+                t.speaker,
+                t.text,
+                stamp.map(|s| &s.given),
+                stamp.map(|s| s.utc_micros),
+                stamp.is_some_and(|s| s.naive),
+                t.session_id,
+                provenance,
+                t.metadata,
+                t.received_at,
+                row.tokens,
+            ])?;
+        if let Some(external) = &t.external_id {
+            self.conn
+                .prepare_cached("INSERT INTO external (namespace, external_id, key) VALUES (?1, ?2, ?3)")?
+                .execute(params![ns.id, external, key])?;
+        }
+        Ok(())
+    }
+
+    /// Stores what was derived from a turn: facts, score, vectors.
+    pub fn insert_derived(
+        &self,
+        ns: &Namespace,
+        id: u64,
+        analysed: &AnalysedTurn,
+        score: &Score,
+        keep_tokens: bool,
+    ) -> Result<()> {
+        let facts = postcard::to_stdvec(&analysed.facts)?;
+        let (spans, vectors) = pack_passages(&analysed.passages);
+        let cards: Vec<u8> = analysed.card_vectors.iter().flat_map(|v| le_bytes(v)).collect();
+        self.conn
+            .prepare_cached(
+                "INSERT OR REPLACE INTO derived (key, divergence, z_content, z_op, z_prov, omega_raw,
+                 omega, facts, spans, vectors, card_vectors)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
+            .execute(params![
+                ns.key(id),
+                score.divergence,
+                score.z_content,
+                score.z_op,
+                score.z_prov,
+                score.omega_raw,
+                score.omega,
+                facts,
+                spans,
+                vectors,
+                cards,
+            ])?;
+        let tokens = pack_tokens(&analysed.passages);
+        if keep_tokens && !tokens.is_empty() {
+            self.conn
+                .prepare_cached("INSERT OR REPLACE INTO token_vector (key, vectors) VALUES (?1, ?2)")?
+                .execute(params![ns.key(id), tokens])?;
+        }
+        Ok(())
+    }
+
+    /// Moves a turn from the active memory to the archive.
+    pub fn archive_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
+        self.conn
+            .prepare_cached("UPDATE turn SET archived = 1 WHERE key = ?1")?
+            .execute([ns.key(id)])?;
+        Ok(())
+    }
+
+    /// Records a lineage edge.
+    pub fn insert_edge(&self, ns: &Namespace, edge: &Edge) -> Result<()> {
+        self.conn
+            .prepare_cached(
+                "INSERT OR IGNORE INTO lineage (older, newer, relation, topic, by_caller)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                ns.key(edge.older),
+                ns.key(edge.newer),
+                edge.relation.as_str(),
+                edge.topic,
+                edge.by_caller
+            ])?;
+        Ok(())
+    }
+
+    /// Records a decision; `seq` orders those of one turn at one moment.
+    pub fn insert_decision(&self, ns: &Namespace, seq: u32, decision: &Decision) -> Result<()> {
+        self.conn
+            .prepare_cached(
+                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                ns.key(decision.interaction_id),
+                decision.at.cast_signed(),
+                seq,
+                decision.kind,
+                decision.detail.to_string()
+            ])?;
+        Ok(())
+    }
+
+    /// Advances the id counter and names the analyser.
+    pub fn update_namespace(&self, ns: &Namespace) -> Result<()> {
+        self.conn
+            .prepare_cached(
+                "UPDATE namespace SET next_id = ?2, analyser = ?3, token_counter = ?4 WHERE id = ?1",
+            )?
+            .execute(params![ns.id, ns.next_id.cast_signed(), ns.analyser, ns.token_counter])?;
+        Ok(())
+    }
+
+    /// Sets a turn's token count (after a change of the counter).
+    pub fn set_tokens(&self, ns: &Namespace, id: u64, tokens: u32) -> Result<()> {
+        self.conn
+            .prepare_cached("UPDATE turn SET tokens = ?2 WHERE key = ?1")?
+            .execute(params![ns.key(id), tokens])?;
+        Ok(())
+    }
+
+    /// Erases one turn from every table.
+    pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
+        let key = ns.key(id);
+        for sql in [
+            "DELETE FROM external WHERE namespace = ?2 AND key = ?1",
+            "DELETE FROM lineage WHERE (older = ?1 OR newer = ?1) AND ?2 > 0",
+            "DELETE FROM decision WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM derived WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM token_vector WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM turn WHERE key = ?1 AND ?2 > 0",
+        ] {
+            self.conn.prepare_cached(sql)?.execute(params![key, ns.id])?;
+        }
+        Ok(())
+    }
+
+    /// Erases every turn of a memory; its id counter stays.
+    pub fn erase_all(&self, ns: &Namespace) -> Result<()> {
+        let (from, to) = ns.range();
+        self.conn.execute("DELETE FROM external WHERE namespace = ?1", [ns.id])?;
+        self.conn.execute("DELETE FROM lineage WHERE older >= ?1 AND older < ?2", [from, to])?;
+        self.erase_derived(ns)?;
+        self.conn.execute("DELETE FROM turn WHERE key >= ?1 AND key < ?2", [from, to])?;
+        Ok(())
+    }
+
+    /// Erases what can be rebuilt: scores, vectors, decisions, engine-made edges.
+    pub fn erase_derived(&self, ns: &Namespace) -> Result<()> {
+        let (from, to) = ns.range();
+        for table in ["decision", "derived", "token_vector"] {
+            self.conn
+                .execute(&format!("DELETE FROM {table} WHERE key >= ?1 AND key < ?2"), [from, to])?;
+        }
+        self.conn.execute(
+            "DELETE FROM lineage WHERE older >= ?1 AND older < ?2 AND by_caller = 0",
+            [from, to],
+        )?;
+        self.conn.execute("UPDATE turn SET archived = 0 WHERE key >= ?1 AND key < ?2", [from, to])?;
+        Ok(())
+    }
+
+    /// Erases a memory and its name.
+    pub fn erase_namespace(&self, ns: &Namespace) -> Result<()> {
+        self.erase_all(ns)?;
+        self.conn.execute("DELETE FROM namespace WHERE id = ?1", [ns.id])?;
+        Ok(())
+    }
+}
+
+pub(super) fn le_bytes(v: &[i16]) -> Vec<u8> {
+    v.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// Spans as pairs of u32, vectors one after the other.
+fn pack_passages(passages: &[Passage]) -> (Vec<u8>, Vec<u8>) {
+    let mut spans = Vec::with_capacity(passages.len() * 8);
+    let mut vectors = Vec::new();
+    for p in passages {
+        spans.extend(p.start.to_le_bytes());
+        spans.extend(p.end.to_le_bytes());
+        vectors.extend(le_bytes(&p.vector));
+    }
+    (spans, vectors)
+}
+
+/// Token vectors of all passages, one after the other.
+fn pack_tokens(passages: &[Passage]) -> Vec<u8> {
+    passages.iter().flat_map(|p| p.tokens.iter().map(|x| x.cast_unsigned())).collect()
+}

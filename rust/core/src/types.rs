@@ -1,0 +1,434 @@
+//! The engine's vocabulary: turns, facts, states, relations, reports.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Number of a turn within one memory: from 0, dense at birth, never reused.
+pub type InteractionId = u64;
+
+/// Where a turn is (design: every accepted turn is one or the other).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// In the active memory, under the token budget.
+    Active,
+    /// Evicted from it, kept as a raw record.
+    Archived,
+}
+
+/// Whether what a turn or card says still stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Validity {
+    /// Nothing newer contradicts it.
+    Current,
+    /// A newer statement on the same topic replaced it.
+    Superseded,
+    /// A newer statement corrected it.
+    Corrected,
+    /// It was declared void.
+    Invalidated,
+}
+
+/// How one turn relates to an older one (paper, section 9.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// The newer states another value of the same topic.
+    Supersedes,
+    /// The two disagree, and neither wins.
+    ConflictsWith,
+    /// The newer names the older's value as wrong.
+    Corrects,
+    /// The newer declares the older void.
+    Invalidates,
+}
+
+impl Relation {
+    /// Every relation, in the order of their stored numbers.
+    pub const ALL: [Relation; 4] =
+        [Self::Supersedes, Self::ConflictsWith, Self::Corrects, Self::Invalidates];
+
+    /// The name users write.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Supersedes => "supersedes",
+            Self::ConflictsWith => "conflicts_with",
+            Self::Corrects => "corrects",
+            Self::Invalidates => "invalidates",
+        }
+    }
+
+    /// The relation of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.as_str() == name)
+    }
+
+    /// What the older side becomes, if the relation suppresses it.
+    pub fn suppresses(self) -> Option<Validity> {
+        match self {
+            Self::Supersedes => Some(Validity::Superseded),
+            Self::Corrects => Some(Validity::Corrected),
+            Self::Invalidates => Some(Validity::Invalidated),
+            Self::ConflictsWith => None,
+        }
+    }
+}
+
+/// The conversational signals of eq. 5 as a bit set, in the paper's order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signals(pub u8);
+
+impl Signals {
+    /// Names, bit 0 first.
+    pub const NAMES: [&'static str; 8] = [
+        "constraint",
+        "preference",
+        "current_state",
+        "past_state",
+        "correction",
+        "replacement",
+        "query_like",
+        "ack_like",
+    ];
+    /// A rule that binds future behaviour.
+    pub const CONSTRAINT: u8 = 1;
+    /// A like, dislike or choice.
+    pub const PREFERENCE: u8 = 1 << 1;
+    /// Something that holds now.
+    pub const CURRENT_STATE: u8 = 1 << 2;
+    /// Something that held once.
+    pub const PAST_STATE: u8 = 1 << 3;
+    /// Something said before was wrong.
+    pub const CORRECTION: u8 = 1 << 4;
+    /// One value takes another's place.
+    pub const REPLACEMENT: u8 = 1 << 5;
+    /// It asks.
+    pub const QUERY_LIKE: u8 = 1 << 6;
+    /// It merely acknowledges.
+    pub const ACK_LIKE: u8 = 1 << 7;
+
+    /// Whether any of the given bits is set.
+    pub fn has(self, bits: u8) -> bool {
+        self.0 & bits != 0
+    }
+
+    /// 1.0 where the bit is set, else 0.0: the indicator of eq. 9 and 23.
+    pub fn indicator(self, bit: u8) -> f64 {
+        f64::from(u8::from(self.has(bit)))
+    }
+
+    /// The set with that name added; `None` for an unknown name.
+    pub fn with(self, name: &str) -> Option<Self> {
+        let bit = Self::NAMES.iter().position(|n| *n == name)?;
+        Some(Self(self.0 | 1 << bit))
+    }
+
+    /// Names of the set bits, in the paper's order.
+    pub fn names(self) -> Vec<&'static str> {
+        (0..8).filter(|b| self.0 >> b & 1 == 1).map(|b| Self::NAMES[b]).collect()
+    }
+}
+
+/// A named entity of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entity {
+    /// Surface text.
+    pub text: String,
+    /// Recogniser's label.
+    pub label: String,
+    /// First character.
+    pub start: u32,
+    /// One past the last character.
+    pub end: u32,
+}
+
+/// Why a signal fired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cue {
+    /// The signal's name.
+    pub signal: String,
+    /// The matched words.
+    pub text: String,
+    /// First character.
+    pub start: u32,
+    /// One past the last character.
+    pub end: u32,
+    /// The rule that matched.
+    pub rule: String,
+}
+
+/// A (topic identity, topic value) pair (paper, section 4.5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// `preference`, `constraint`, `current_state`, `past_state` or `correction`.
+    pub kind: String,
+    /// Whom it is about, normalised.
+    pub subject: String,
+    /// What the value is a value of; empty where only the old value says so.
+    pub identity: String,
+    /// The value, normalised.
+    pub value: String,
+    /// The value it replaces.
+    pub old_value: Option<String>,
+    /// Whether the value is denied.
+    pub negated: bool,
+}
+
+/// A time expression resolved against the turn's own date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeExpression {
+    /// Surface words.
+    pub text: String,
+    /// First character.
+    pub start: u32,
+    /// One past the last character.
+    pub end: u32,
+    /// First day covered, `YYYY-MM-DD`; none: open.
+    pub first: Option<String>,
+    /// Last day covered, inclusive; none: open.
+    pub last: Option<String>,
+    /// `day`, `week`, `weekend`, `month`, `season`, `year` or `span`.
+    pub grain: String,
+    /// The dates in words, as rendered in brackets.
+    pub words: String,
+}
+
+/// A subject-predicate-object projection of a turn (eq. 31).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardFacts {
+    /// `preference`, `constraint`, `correction`, `current_state`, `relation`, `event` or `fact`.
+    pub kind: String,
+    /// Whom or what it is about, normalised.
+    pub subject: String,
+    /// Canonical predicate.
+    pub predicate: String,
+    /// Surface object.
+    pub object: String,
+    /// Whether the sentence denies it.
+    pub negated: bool,
+    /// `current`, `past`, `future` or `none`.
+    pub temporal: String,
+    /// First character of its sentence.
+    pub start: u32,
+    /// One past the last character of its sentence.
+    pub end: u32,
+    /// Identity of the claim it projects.
+    pub identity: Option<String>,
+    /// First day of the event.
+    pub first: Option<String>,
+    /// Last day of the event.
+    pub last: Option<String>,
+    /// Lemmas of subject, predicate and object, for the symbolic channel.
+    pub terms: Vec<String>,
+}
+
+/// What the analysis found in one turn: the engine's only view of language.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Information density (eq. 1), in [0, 1].
+    pub density: f64,
+    /// Sentiment magnitude (eq. 2), in [0, 1].
+    pub sentiment: f64,
+    /// Named entities (eq. 3).
+    pub entity_count: u32,
+    /// The entities, in text order.
+    pub entities: Vec<Entity>,
+    /// Conversational signals (eq. 5).
+    pub signals: Signals,
+    /// Their evidence.
+    pub cues: Vec<Cue>,
+    /// Topic pairs.
+    pub claims: Vec<Claim>,
+    /// Phatic (eq. 28).
+    pub social: bool,
+    /// Content lemmas in text order.
+    pub terms: Vec<String>,
+    /// Resolved time expressions.
+    pub times: Vec<TimeExpression>,
+    /// Projected cards.
+    pub cards: Vec<CardFacts>,
+}
+
+/// A point in time as the caller gave it, and in UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// The caller's own words.
+    pub given: String,
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    pub utc_micros: i64,
+    /// Whether the caller named no zone and UTC was assumed.
+    pub naive: bool,
+}
+
+/// Structured provenance (paper, eq. 10 and section 9.2). All optional.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Provenance {
+    /// Role of the source, where it differs from the turn's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// Session of the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The caller's own name of the source turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_turn: Option<String>,
+    /// When the source was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
+    /// The user corrects something here.
+    pub is_user_correction: bool,
+    /// The user changes a preference here.
+    pub is_preference_update: bool,
+    /// The turn sets a constraint.
+    pub is_constraint: bool,
+    /// A model wrote it.
+    pub derived_from_model: bool,
+    /// The user corrected it later.
+    pub corrected_by_user: bool,
+}
+
+/// A turn as a caller gives it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewTurn {
+    /// Raw text, kept byte for byte.
+    pub text: String,
+    /// `user`, `assistant`, `system`, `tool` or another label.
+    pub role: String,
+    /// Speaker's name.
+    pub speaker: Option<String>,
+    /// When it was said.
+    pub timestamp: Option<Stamp>,
+    /// Conversation session.
+    pub session_id: Option<String>,
+    /// The caller's own id; the same id twice is one turn.
+    pub external_id: Option<String>,
+    /// Structured provenance.
+    pub provenance: Option<Provenance>,
+    /// Anything else, as a JSON object.
+    pub metadata: Option<String>,
+    /// Wall clock at receipt, microseconds; no part of the logical state.
+    pub received_at: i64,
+}
+
+/// One window of a turn's text with its vectors, quantised (see `score::vector`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// First character.
+    pub start: u32,
+    /// One past the last character.
+    pub end: u32,
+    /// Unit vector as 16-bit integers.
+    pub vector: Vec<i16>,
+    /// Token unit vectors as 8-bit integers, one after the other.
+    pub tokens: Vec<i8>,
+}
+
+/// A turn with everything the engine needs to store and judge it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AnalysedTurn {
+    /// The turn.
+    pub turn: NewTurn,
+    /// Its facts.
+    pub facts: Facts,
+    /// Its passages; one for most turns.
+    pub passages: Vec<Passage>,
+    /// Vectors of its cards, in the order of `facts.cards`.
+    pub card_vectors: Vec<Vec<i16>>,
+}
+
+/// A turn as the store holds it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StoredTurn {
+    /// Number within the memory.
+    pub interaction_id: InteractionId,
+    /// Derived id, equal wherever the same turn went in at the same place.
+    pub record_id: String,
+    /// Raw text.
+    pub text: String,
+    /// Role.
+    pub role: String,
+    /// Speaker's name.
+    pub speaker: Option<String>,
+    /// Timestamp as given.
+    pub timestamp: Option<String>,
+    /// Timestamp in microseconds since the epoch, UTC.
+    pub utc_micros: Option<i64>,
+    /// Whether UTC was assumed.
+    pub naive_timestamp: bool,
+    /// Session.
+    pub session_id: Option<String>,
+    /// The caller's own id.
+    pub external_id: Option<String>,
+    /// Structured provenance.
+    pub provenance: Option<Provenance>,
+    /// Metadata as JSON text.
+    pub metadata: Option<String>,
+    /// Tokens by the memory's counter.
+    pub tokens: u32,
+    /// Active or archived.
+    pub state: State,
+    /// Whether it still stands.
+    pub validity: Validity,
+}
+
+/// The terms of one Survival Score (eq. 8-12, 29).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Divergence from the window (eq. 7).
+    pub divergence: f64,
+    /// Content channel (eq. 8).
+    pub z_content: f64,
+    /// Operational channel (eq. 9).
+    pub z_op: f64,
+    /// Provenance channel (eq. 10).
+    pub z_prov: f64,
+    /// Before the social floor (eq. 12).
+    pub omega_raw: f64,
+    /// Survival Score (eq. 29).
+    pub omega: f64,
+}
+
+/// One eviction, as reported to the caller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Eviction {
+    /// The evicted turn.
+    pub interaction_id: InteractionId,
+    /// `hard_kill` or `budget`.
+    pub reason: &'static str,
+}
+
+/// What one write did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WriteReport {
+    /// Turns stored.
+    pub accepted: u64,
+    /// Turns already known by their external id.
+    pub duplicates: u64,
+    /// Turns archived, in order.
+    pub evicted: Vec<Eviction>,
+    /// Turns that stopped being current, in order.
+    pub superseded: Vec<InteractionId>,
+    /// Active turns by tier, after the write.
+    pub tiers: BTreeMap<&'static str, u64>,
+    /// Tokens in the active memory, after the write.
+    pub active_tokens: u64,
+    /// Tokens over the budget that no rule may evict, after the write.
+    pub over_budget_tokens: u64,
+    /// Insertions in the batch after which the budget stayed exceeded.
+    pub over_budget_turns: u64,
+}
+
+/// One decision of the engine, as the trace keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Decision {
+    /// The turn decided on.
+    pub interaction_id: InteractionId,
+    /// The newest turn when it was taken.
+    pub at: InteractionId,
+    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`.
+    pub kind: String,
+    /// Inputs and terms, as JSON.
+    pub detail: serde_json::Value,
+}

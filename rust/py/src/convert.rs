@@ -1,0 +1,250 @@
+//! Python objects to the core's types. Facts are read attribute by attribute from
+//! the analysis dataclasses: no copies in between, no dictionaries.
+
+use ebbtide_core::score::vector::{quantise, quantise_token};
+use ebbtide_core::types as core;
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::collections::BTreeSet;
+
+#[derive(FromPyObject)]
+pub struct Entity {
+    text: String,
+    label: String,
+    start: u32,
+    end: u32,
+}
+
+#[derive(FromPyObject)]
+pub struct Cue {
+    signal: String,
+    text: String,
+    start: u32,
+    end: u32,
+    rule: String,
+}
+
+#[derive(FromPyObject)]
+pub struct Claim {
+    kind: String,
+    subject: String,
+    identity: String,
+    value: String,
+    old_value: Option<String>,
+    negated: bool,
+}
+
+#[derive(FromPyObject)]
+pub struct TimeExpression {
+    text: String,
+    start: u32,
+    end: u32,
+    first: Option<String>,
+    last: Option<String>,
+    grain: String,
+    words: String,
+}
+
+#[derive(FromPyObject)]
+pub struct CardFacts {
+    kind: String,
+    subject: String,
+    predicate: String,
+    object: String,
+    negated: bool,
+    temporal: String,
+    start: u32,
+    end: u32,
+    identity: Option<String>,
+    first: Option<String>,
+    last: Option<String>,
+    terms: Vec<String>,
+}
+
+#[derive(FromPyObject)]
+pub struct Facts {
+    density: f64,
+    sentiment: f64,
+    entity_count: u32,
+    entities: Vec<Entity>,
+    signals: BTreeSet<String>,
+    cues: Vec<Cue>,
+    claims: Vec<Claim>,
+    social: bool,
+    terms: Vec<String>,
+    times: Vec<TimeExpression>,
+    cards: Vec<CardFacts>,
+}
+
+impl Facts {
+    pub fn into_core(self) -> PyResult<core::Facts> {
+        let mut signals = core::Signals::default();
+        for name in &self.signals {
+            signals = signals
+                .with(name)
+                .ok_or_else(|| PyValueError::new_err(format!("unknown signal {name:?}")))?;
+        }
+        Ok(core::Facts {
+            density: self.density,
+            sentiment: self.sentiment,
+            entity_count: self.entity_count,
+            entities: self
+                .entities
+                .into_iter()
+                .map(|e| core::Entity { text: e.text, label: e.label, start: e.start, end: e.end })
+                .collect(),
+            signals,
+            cues: self
+                .cues
+                .into_iter()
+                .map(|c| core::Cue { signal: c.signal, text: c.text, start: c.start, end: c.end, rule: c.rule })
+                .collect(),
+            claims: self
+                .claims
+                .into_iter()
+                .map(|c| core::Claim {
+                    kind: c.kind,
+                    subject: c.subject,
+                    identity: c.identity,
+                    value: c.value,
+                    old_value: c.old_value,
+                    negated: c.negated,
+                })
+                .collect(),
+            social: self.social,
+            terms: self.terms,
+            times: self.times.into_iter().map(TimeExpression::into_core).collect(),
+            cards: self.cards.into_iter().map(CardFacts::into_core).collect(),
+        })
+    }
+}
+
+impl TimeExpression {
+    fn into_core(self) -> core::TimeExpression {
+        core::TimeExpression {
+            text: self.text,
+            start: self.start,
+            end: self.end,
+            first: self.first,
+            last: self.last,
+            grain: self.grain,
+            words: self.words,
+        }
+    }
+}
+
+impl CardFacts {
+    fn into_core(self) -> core::CardFacts {
+        core::CardFacts {
+            kind: self.kind,
+            subject: self.subject,
+            predicate: self.predicate,
+            object: self.object,
+            negated: self.negated,
+            temporal: self.temporal,
+            start: self.start,
+            end: self.end,
+            identity: self.identity,
+            first: self.first,
+            last: self.last,
+            terms: self.terms,
+        }
+    }
+}
+
+#[derive(FromPyObject)]
+pub struct Stamp {
+    given: String,
+    utc_micros: i64,
+    naive: bool,
+}
+
+/// A turn whose fields the facade has checked; provenance and metadata are JSON.
+#[derive(FromPyObject)]
+pub struct NewTurn {
+    text: String,
+    role: String,
+    speaker: Option<String>,
+    stamp: Option<Stamp>,
+    session_id: Option<String>,
+    external_id: Option<String>,
+    provenance: Option<String>,
+    metadata: Option<String>,
+    received_at: i64,
+}
+
+impl NewTurn {
+    pub fn into_core(self) -> PyResult<core::NewTurn> {
+        let provenance = match self.provenance {
+            Some(json) => Some(serde_json::from_str(&json).map_err(|e| PyValueError::new_err(e.to_string()))?),
+            None => None,
+        };
+        Ok(core::NewTurn {
+            text: self.text,
+            role: self.role,
+            speaker: self.speaker,
+            timestamp: self.stamp.map(|s| core::Stamp {
+                given: s.given,
+                utc_micros: s.utc_micros,
+                naive: s.naive,
+            }),
+            session_id: self.session_id,
+            external_id: self.external_id,
+            provenance,
+            metadata: self.metadata,
+            received_at: self.received_at,
+        })
+    }
+}
+
+/// One window of a text with its vectors, as the embedder returns it.
+#[derive(FromPyObject)]
+pub struct Passage<'py> {
+    start: u32,
+    end: u32,
+    vector: PyReadonlyArray1<'py, f32>,
+    tokens: Option<PyReadonlyArray2<'py, f32>>,
+}
+
+impl Passage<'_> {
+    fn to_core(&self, keep_tokens: bool) -> PyResult<core::Passage> {
+        Ok(core::Passage {
+            start: self.start,
+            end: self.end,
+            vector: quantise(self.vector.as_slice()?),
+            tokens: match &self.tokens {
+                Some(rows) if keep_tokens => token_vectors(rows)?,
+                _ => Vec::new(),
+            },
+        })
+    }
+}
+
+/// Rows of a float32 matrix as 8-bit unit vectors, one after the other.
+pub fn token_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i8>> {
+    let width = rows.as_array().ncols();
+    let mut out = Vec::with_capacity(rows.as_array().len());
+    if width > 0 {
+        for row in rows.as_slice()?.chunks_exact(width) {
+            quantise_token(row, &mut out);
+        }
+    }
+    Ok(out)
+}
+
+/// A turn with its analysis: `(turn, facts, passages, card vectors)`.
+#[derive(FromPyObject)]
+pub struct Analysed<'py>(NewTurn, Facts, Vec<Passage<'py>>, Vec<PyReadonlyArray1<'py, f32>>);
+
+impl Analysed<'_> {
+    pub fn into_core(self, keep_tokens: bool) -> PyResult<core::AnalysedTurn> {
+        let Self(turn, facts, passages, cards) = self;
+        Ok(core::AnalysedTurn {
+            turn: turn.into_core()?,
+            facts: facts.into_core()?,
+            passages: passages.iter().map(|p| p.to_core(keep_tokens)).collect::<PyResult<_>>()?,
+            card_vectors: cards.iter().map(|v| Ok(quantise(v.as_slice()?))).collect::<PyResult<_>>()?,
+        })
+    }
+}

@@ -1,0 +1,84 @@
+//! Python bindings of the core: conversions, the GIL, errors. No decisions.
+
+mod convert;
+mod memory;
+
+use ebbtide_core::config;
+use ebbtide_core::error::{Code, Error};
+use pyo3::prelude::*;
+
+/// The Python exception for an error of the core: its family names the class.
+pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let family = error.code.as_str().split('.').next().unwrap_or("");
+    let class = match family {
+        "config" => "ConfigError",
+        "input" => "InputError",
+        "schema" => "SchemaVersionError",
+        "fingerprint" => "FingerprintError",
+        "not_found" => "NotFoundError",
+        _ => "StoreError",
+    };
+    let made = py
+        .import("ebbtide.errors")
+        .and_then(|m| m.getattr(class))
+        .and_then(|c| c.call1((error.message.as_str(), error.code.as_str())));
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(e) => e,
+    }
+}
+
+/// Runs `work` without the GIL and maps its error.
+pub fn detached<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    py.detach(work).map_err(|e| raise(py, &e))
+}
+
+/// Resolves and checks a configuration; returns it as JSON text.
+#[pyfunction]
+fn load_config(py: Python<'_>, preset: &str, user: &str) -> PyResult<String> {
+    let config = config::load(preset, user).map_err(|e| raise(py, &e))?;
+    serde_json::to_string(&config).map_err(|e| raise(py, &Error::new(Code::ConfigType, e.to_string())))
+}
+
+/// The annotated defaults as TOML text.
+#[pyfunction]
+fn default_config() -> &'static str {
+    config::DEFAULTS
+}
+
+/// Every error code.
+#[pyfunction]
+fn error_codes() -> Vec<&'static str> {
+    Code::ALL.iter().map(|c| c.as_str()).collect()
+}
+
+/// Tokens of a text by a named counter.
+#[pyfunction]
+fn count_tokens(py: Python<'_>, text: &str, counter: &str) -> PyResult<u32> {
+    let tokenizer = ebbtide_core::text::tokenizer(counter).ok_or_else(|| {
+        raise(py, &Error::new(Code::ConfigRange, format!("no token counter is called {counter:?}")))
+    })?;
+    Ok(py.detach(|| ebbtide_core::text::count_tokens(tokenizer, text)))
+}
+
+/// A text without the blocks that `render_context` made.
+#[pyfunction]
+fn without_rendered(text: &str) -> String {
+    ebbtide_core::render::without_rendered(text)
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add_function(wrap_pyfunction!(load_config, m)?)?;
+    m.add_function(wrap_pyfunction!(default_config, m)?)?;
+    m.add_function(wrap_pyfunction!(error_codes, m)?)?;
+    m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
+    m.add_function(wrap_pyfunction!(without_rendered, m)?)?;
+    m.add_class::<memory::StoreHandle>()?;
+    m.add_class::<memory::MemoryHandle>()?;
+    Ok(())
+}

@@ -1,0 +1,71 @@
+"""The signals keep the precision and recall that docs/signals.md states."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _script() -> ModuleType:
+    path = ROOT / "scripts" / "measure_signals.py"
+    specification = importlib.util.spec_from_file_location("measure_signals", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["measure_signals"] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+MEASURE = _script()
+needs_data = pytest.mark.skipif(
+    not (MEASURE.data_folder() / "locomo" / "locomo_dev5.json.gz").exists(),
+    reason="the dialogue data is not there (set EBBTIDE_DATA)",
+)
+
+# (signal, half) -> (precision, recall), a little under the measured values.
+FLOORS = {}
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[object]:
+    return list(MEASURE.read_signals(MEASURE.labelled_turns()))
+
+
+@needs_data
+@pytest.mark.parametrize(("signal", "half"), sorted(FLOORS))
+def test_precision_and_recall_hold(pairs: list[object], signal: str, half: str) -> None:
+    result = MEASURE.score(pairs, signal, half, MEASURE.STRATA)
+    precision, recall = FLOORS[signal, half]
+    assert result.support >= 10
+    assert result.precision >= precision
+    assert result.recall >= recall
+
+
+def test_the_labels_are_many_and_hold_no_text() -> None:
+    entries = json.loads((ROOT / "tests/signals/labels.json").read_text(encoding="utf-8"))
+    assert len([entry for entry in entries if entry["stratum"] == "base"]) >= 300
+    assert {key for entry in entries for key in entry} == {
+        "conversation",
+        "dia_id",
+        "stratum",
+        "half",
+        "labels",
+    }
+    ids = [(entry["conversation"], entry["dia_id"]) for entry in entries]
+    assert len(ids) == len(set(ids))
+
+
+@needs_data
+def test_the_base_sample_is_every_ninth_turn() -> None:
+    turns = [(conversation, dia_id) for conversation, dia_id, _ in MEASURE.dev_turns()]
+    entries = json.loads((ROOT / "tests/signals/labels.json").read_text(encoding="utf-8"))
+    base = [(e["conversation"], e["dia_id"]) for e in entries if e["stratum"] == "base"]
+    assert base == turns[4::9]
