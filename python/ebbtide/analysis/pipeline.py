@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ from ebbtide.analysis.facts import (
 from ebbtide.analysis.normalise import for_matching
 from ebbtide.analysis.sentiment import SentimentMeter, split_at_whitespace
 from ebbtide.analysis.signals import EnglishAdapter
-from ebbtide.analysis.temporal import resolve_times
+from ebbtide.analysis.temporal import describe, resolve_times
 from ebbtide.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class SpacyAnalyser:
         entities = tuple(
             entity for (start, _), doc in parts for entity in self._entities(turn.text, doc, start)
         )
-        times = resolve_times(turn.text, turn.timestamp)
+        times = tuple(map(_worded, resolve_times(turn.text, turn.timestamp)))
         cues: list[Cue] = []
         claims: list[Claim] = []
         cards: list[CardFacts] = []
@@ -152,7 +153,8 @@ class SpacyAnalyser:
             claims.extend(reading.claims)
             cues.extend(_shifted(reading.cues, start))
             local = tuple(_moved(times, start, end))
-            cards.extend(_shifted(project(doc, piece, reading, local), start))
+            projected = project(doc, piece, reading, local)
+            cards.extend(_shifted([self._with_terms(card, doc) for card in projected], start))
         return TurnFacts(
             density=_density(turn.text, semantic, tokens),
             sentiment=self._sentiment.magnitude(turn.text),
@@ -173,12 +175,33 @@ class SpacyAnalyser:
                 start, end = offset + span.start_char, offset + span.end_char
                 yield Entity(text[start:end], span.label_, start, end)
 
+    def _with_terms(self, card: CardFacts, doc: Doc) -> CardFacts:
+        """The card with its lemmas: those of its sentence that it names, and its own words."""
+        own = words_of(f"{card.subject} {card.predicate} {card.object}")
+        terms = list(own)
+        for token in doc:
+            if card.start <= token.idx < card.end and token.lower_ in own:
+                terms += self._adapter.terms(doc[token.i : token.i + 1].as_doc())
+        return replace(card, terms=tuple(dict.fromkeys(terms)))
+
     def _loaded(self) -> Language:
         if self._nlp is None:
             with self._lock:
                 if self._nlp is None:
                     self._nlp = _load(self._model_name)
         return self._nlp
+
+
+def _worded(time: TimeExpression) -> TimeExpression:
+    """With the dates to show in brackets, unless the text names its year itself."""
+    if (time.first is None and time.last is None) or re.search(r"\d{4}", time.text):
+        return time
+    return replace(time, words=describe(time))
+
+
+def words_of(text: str) -> list[str]:
+    """Runs of letters and digits, lower case."""
+    return re.findall(r"[^\W_]+", text.lower())
 
 
 def _load(name: str) -> Language:

@@ -139,6 +139,8 @@ def build_frame(
     """
     from ebbtide.analysis.terms import terms as content_terms
 
+    if not any(not token.is_space for token in doc):
+        return QueryFrame(text=doc.text)
     question = core_question(doc)
     times = resolve_times(doc.text, query_time)
     speakers, name_words = find_speakers(doc, known_speakers)

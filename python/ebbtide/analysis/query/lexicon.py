@@ -57,12 +57,13 @@ NEVER_NAMES = (
     AUXILIARIES
     | WH_WORDS
     | _words(
-        "i i'm i've i'd ok okay yes no hi hey hello please thanks the a an mondays tuesdays wednesdays thursdays fridays saturdays sundays my your our his her "
-        "their its this that these those if in on at for from to of and or but so can't don't "
-        "didn't monday tuesday wednesday thursday friday saturday sunday january february march "
-        "april may june july august september october november december spring summer autumn fall "
-        "winter mr mrs ms dr according based around tell list name remind after before during "
-        "since with besides both between answer give show any some"
+        "i i'm i've i'd ok okay yes no hi hey hello please thanks the a an mondays tuesdays "
+        "wednesdays thursdays fridays saturdays sundays my your our his her their its this that "
+        "these those if in on at for from to of and or but so can't don't didn't monday tuesday "
+        "wednesday thursday friday saturday sunday january february march april may june july "
+        "august september october november december spring summer autumn fall winter mr mrs ms dr "
+        "according based around tell list name remind after before during since with besides both "
+        "between answer give show any some"
     )
 )
 STATIVE = _words(

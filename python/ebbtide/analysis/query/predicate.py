@@ -60,13 +60,23 @@ def main_verb(question: Question) -> Token | None:
     if question.wh is not None:
         token = question.noun if question.noun is not None else question.wh
         for _ in range(8):
-            if token.pos_ in {"VERB", "AUX"} and token.dep_ not in {"aux", "auxpass"}:
+            if _is_main(token) and token != question.noun:
                 return token
             if token.head == token:
                 break
             token = token.head
     root = question.span.root
-    return root if root.pos_ in {"VERB", "AUX"} else None
+    return root if _is_main(root) and root != question.noun else None
+
+
+def _is_main(token: Token) -> bool:
+    """A verb that says something: no auxiliary, and no finite "does".
+
+    "Does Jon like tea": the parser may take "like" for a preposition of "does".
+    """
+    if token.lower_ in {"do", "does", "did"} and token.tag_ != "VB":
+        return False
+    return token.pos_ in {"VERB", "AUX"} and token.dep_ not in {"aux", "auxpass"}
 
 
 def hidden_verb(question: Question) -> Token | None:
@@ -77,6 +87,9 @@ def hidden_verb(question: Question) -> Token | None:
             helper = token
     if helper is None:
         return None
+    for token in question.span:
+        if token.lower_ == "like" and token.i > helper.i + 1:
+            return token
     for token in reversed(list(question.span)):
         preposition = token.pos_ == "ADP" and token.lower_ != "like"
         if token.is_alpha and token.i > helper.i + 1 and token.pos_ != "PRON" and not preposition:
@@ -152,6 +165,10 @@ def _after_auxiliary(question: Question) -> str | None:
         return None
     for token in question.span:
         inverted = token.lower_ in AUXILIARIES and token.i > question.wh.i
+        verb_first = token.pos_ == "VERB" and token.i > question.wh.i and token != question.noun
+        if verb_first and not inverted:
+            # A verb before any auxiliary: "Who supports Caroline when she has ...".
+            return None
         if not inverted or token.i + 1 >= question.span.end:
             continue
         return _noun_phrase_at(question, token.i + 1)

@@ -49,6 +49,16 @@ _COMMON = re.compile(
 )
 
 
+_CAN_YOU = re.compile(r"\W*(?:\w+,\s+)?(?:can|could|would|will)\s+you\b", re.IGNORECASE)
+_DO_YOU = re.compile(r"\W*(?:do|have|would)\s+you\b", re.IGNORECASE)
+_WHAT_MOVES = re.compile(
+    r"\bwhat (?:inspires?|motivates?|prompts?|drives?|causes?|leads)\b(?! (?:do|has))"
+)
+_REASON = re.compile(
+    r"\breasons?\b|\bwhat (?:do|does|did)\b[^?]*\bfor\?$|\bmotivation (?:for|behind)\b"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """The part of a text that asks.
@@ -69,14 +79,12 @@ class Question:
 
 
 def core_question(doc: Doc) -> Question:
-    """The question of a text: its last asking sentence, else its last sentence.
+    """The question of a text with a word in it: its last asking sentence, else its last.
 
     "Can you remind me what color it was?" is a question for a color, not one
     for yes or no. A relative "who" or a subordinate "when" is no question word.
     """
-    sentences = [sentence for sentence in doc.sents if sentence.text.strip()]
-    if not sentences:
-        return Question(doc[:], None, None, False, False)
+    sentences = [sentence for sentence in doc.sents if sentence.text.strip()] or [doc[:]]
     asking = [s for s in sentences if s.text.rstrip().rstrip("\"'”)").endswith("?")]
     sentence = _widest(asking) if asking else sentences[-1]
     opener = _opener(sentence)
@@ -144,6 +152,14 @@ _IN_NOUN_PHRASE = frozenset(["ADJ", "DET", "ADP", "NUM", "ADV", "PART", "CCONJ"]
 _HELPERS = frozenset(["do", "does", "did", "has", "have", "had"])
 
 
+def _opens_noun(token: Token, noun: Token | None, wh: Token) -> bool:
+    """Whether a token may stand between the question word and its noun."""
+    if noun is not None or token.pos_ not in _IN_NOUN_PHRASE:
+        return False
+    first = token.i == wh.i + 1
+    return not (wh.lower_ == "how" and first and token.lower_ not in QUANTITY_ADJECTIVES)
+
+
 def _asked_noun(wh: Token | None) -> Token | None:
     """The noun of "what color", "which of the two cities", "how many turtles"."""
     if wh is None or wh.lower_ not in {"what", "which", "whose", "how"}:
@@ -156,29 +172,26 @@ def _asked_noun(wh: Token | None) -> Token | None:
     noun = None
     while index < limit:
         token = doc[index]
-        if token.pos_ in {"NOUN", "PROPN"} or token.tag_ in {"NN", "NNS"}:
+        if token.text == "-":
+            # "dairy-free dessert": what stood before the hyphen is no head.
+            noun = None
+        elif token.pos_ in {"NOUN", "PROPN"} or token.tag_ in {"NN", "NNS"}:
             noun = token
         elif index == wh.i + 1 and index + 1 < len(doc) and doc[index + 1].lower_ in _HELPERS:
             # "What causes does John support": a noun by its place, whatever its tag.
             noun = token if wh.lower_ in {"what", "which"} and token.is_alpha else None
-        elif (
-            (noun is not None and token.text != "-")
-            or (token.pos_ not in _IN_NOUN_PHRASE and token.text != "-")
-            or (
-                wh.lower_ == "how" and index == wh.i + 1 and token.lower_ not in QUANTITY_ADJECTIVES
-            )
-        ):
+        elif not token.is_space and not _opens_noun(token, noun, wh):
             break
         index += 1
     return noun
 
 
 def _is_request(sentence: Span) -> bool:
-    return bool(
-        re.match(r"\W*(?:\w+,\s+)?(?:can|could|would|will)\s+you\b", sentence.text, re.IGNORECASE)
-        and (_REQUEST.search(sentence.text) or _ASKING.search(sentence.text))
-    ) or bool(re.search(r"\bany\b[^?]*\?$", sentence.text) and _REQUEST.search(sentence.text)
-              and re.match(r"\W*(?:do|have|would)\s+you\b", sentence.text, re.IGNORECASE))  # fmt: skip
+    text = sentence.text
+    wants = _REQUEST.search(text) is not None
+    if _CAN_YOU.match(text):
+        return wants or _ASKING.search(text) is not None
+    return wants and bool(_DO_YOU.match(text) and re.search(r"\bany\b[^?]*\?$", text))
 
 
 def answer_type(question: Question) -> str:
@@ -257,7 +270,9 @@ def _what(question: Question, text: str) -> str:
     head = question.wh.head
     if question.wh.dep_ in {"nsubj", "nsubjpass"} and head.lemma_.lower() in REASON_VERBS:
         return "reason"
-    if re.search(r"\breasons?\b|\bwhat (?:do|does|did)\b[^?]*\bfor\?$|\bmotivation (?:for|behind)\b", lowered):
+    if _WHAT_MOVES.search(lowered):
+        return "reason"
+    if _REASON.search(lowered):
         return "reason"
     return _by_complement(question, lowered)
 
@@ -279,9 +294,6 @@ def _by_noun(noun: Token, wh: Token) -> str:
     return "person" if lemma in PERSON_NOUNS else "fact"
 
 
-_QUOTES = frozenset(['"', "“", "”", "'", "``", "''"])
-
-
 def _by_complement(question: Question, text: str) -> str:
     """Of "what is X" or "what are X" the type is that of the head noun of X."""
     if _COMMON.search(text) and re.search(r"\b(?:in common|what all|what else)\b", text):
@@ -292,7 +304,9 @@ def _by_complement(question: Question, text: str) -> str:
         if token.dep_ in {"nsubj", "attr"} and token.head.lemma_ == "be" and token.pos_ == "NOUN"
         and token.i > (question.wh.i if question.wh is not None else 0)
     ]  # fmt: skip
-    heads = [token for token in heads if not any(t.text in _QUOTES for t in token.subtree)]
+    heads = [
+        token for token in heads if not any(t.is_quote and t.tag_ != "POS" for t in token.subtree)
+    ]
     if not heads or question.wh is None or question.wh.head.lemma_ != "be":
         return "fact"
     head = heads[0]
@@ -301,7 +315,8 @@ def _by_complement(question: Question, text: str) -> str:
         return "quantity"
     if lemma in {"date", "day", "birthday", "anniversary", "deadline"}:
         return "time"
-    if lemma in PLACE_NOUNS and head.tag_ not in {"NNS", "NNPS"}:
+    named = any(token.lower_ in {"called", "named"} for token in question.span)
+    if lemma in PLACE_NOUNS and not named and head.tag_ not in {"NNS", "NNPS"}:
         return "place"
     if lemma == "order":
         return "list"

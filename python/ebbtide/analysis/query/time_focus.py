@@ -22,8 +22,9 @@ _ORDER = re.compile(
     _I,
 )
 _DURATION = re.compile(
-    r"\bhow long\b(?!\s+ago)|\bhow many\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|hours?|minutes?)"
-    r"\b(?!\s+ago|\s+later\s+will)|\b(?:time|days|weeks|months|years)\s+(?:passed|elapsed)\b|"
+    r"\bhow long\b(?!\s+ago)|\bhow many\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|hours?|"
+    r"minutes?)\b(?!\s+ago|\s+later\s+will)|"
+    r"\b(?:time|days|weeks|months|years)\s+(?:passed|elapsed)\b|"
     r"\bduration\b|\bfor how (?:long|many)\b",
     _I,
 )
@@ -33,8 +34,8 @@ _POINT = re.compile(
     _I,
 )
 _EVENT = re.compile(
-    r"\b(?P<word>before|prior to|after|following|since|when|while|during)\s+"
-    r"(?P<event>[^?.!,;]+)",
+    r"\b(?P<word>before|prior to|after|"
+    r"following(?= (?:the|my|his|her|our|their)\b)|since|when|while|during)\s+(?P<event>[^?.!,;]+)",
     _I,
 )
 _SIDES = {"before": "before", "prior to": "before", "after": "after", "following": "after",
@@ -44,7 +45,8 @@ _LEADING = re.compile(
     _I,
 )
 _EVENT_END = re.compile(
-    r"\s+(?:when|while)\b.*$|\s+(?:and|or)\s+(?:what|when|where|who|why|how|did|does|do|is|was)\b.*$|\s+to be\b.*$",
+    r"\s+(?:when|while)\b.*$|\s+(?:and|or)\s+(?:what|when|where|who|why|how|did|"
+    r"does|do|is|was)\b.*$|\s+to be\b.*$",
     _I,
 )
 
@@ -54,8 +56,8 @@ _CURRENT = re.compile(
     _I,
 )
 _CONVERSATION = re.compile(
-    r"\b(?:previous|earlier|last|past|prior|former)\s+(?:conversations?|chats?|discussions?|sessions?|"
-    r"messages?|exchanges?|talks?|time)\b",
+    r"\b(?:previous|earlier|last|past|prior|former)\s+(?:conversations?|chats?|discussions?|"
+    r"sessions?|messages?|exchanges?|talks?|time)\b",
     _I,
 )
 _FIRST = re.compile(
@@ -68,10 +70,12 @@ _FIRST_VERB = re.compile(
     _I,
 )
 _HISTORICAL = re.compile(
-    r"\b(?:used to|did (?:i|we|you|he|she|they) use to|previous|previously|former|formerly|back then|prior to|no longer|earlier|"
-    r"in the past(?!\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?))|once (?:lived|worked|had)|ex-\w+|"
-    r"ex (?:husband|wife|boyfriend|girlfriend|boss|partner)|old (?:job|home|house|address|phone|car|"
-    r"apartment|place|area|employer|port|name|number|team|school|position|role))\b|"
+    r"\b(?:used to|did (?:i|we|you|he|she|they) use to|previous|previously|former|formerly|"
+    r"back then|prior to|no longer|earlier|"
+    r"in the past(?!\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?))|"
+    r"once (?:lived|worked|had)|ex-\w+|ex (?:husband|wife|boyfriend|girlfriend|boss|"
+    r"partner)|old (?:job|home|house|address|phone|car|apartment|place|"
+    r"area|employer|port|name|number|team|school|position|role))\b|"
     r"\b(?:live|lived|work|worked|use|used|have|had|own|owned|be|was|were|drive|drove|from)\b[^?]*"
     r"\bbefore\b|\bbefore (?:now|this|that)\b",
     _I,
@@ -207,9 +211,14 @@ def currentness(
         return "mixed", wants_first
     if historical:
         return "historical", wants_first
+    dated = focus.last is not None and (today is None or focus.last < today)
+    by_tense = _by_tense(question, kind, focus, today)
+    if dated:
+        # "What is Jon reading on 3 May 2021?" asks for the state of that day.
+        return ("historical" if by_tense == "historical" else "unspecified"), False
     if current:
         return "current", False
-    return _by_tense(question, kind, focus, today), False
+    return by_tense, False
 
 
 def _without_dates(question: Question, times: Sequence[TimeExpression]) -> str:

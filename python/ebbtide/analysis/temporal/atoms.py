@@ -73,15 +73,15 @@ _SLASH = re.compile(
     r"(?P<year>(?:1[89]|20)\d\d|\d\d)(?![\d\-/]|\.\d)"
 )
 _DAY_MONTH = re.compile(
-    rf"{_PREFIX_WEEKDAY}(?<![\d.,:/$-])\b{DAY}(?P<th>{_TH})?"
-    rf"(?:\s*(?:-|–|to|until|through|and)\s*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?)?"
-    rf"\s*(?:of\s+)?{MONTH}\b\.?{_SHORT_YEAR}?",
+    rf"(?P<between>\bbetween\s+(?:the\s+)?)?{_PREFIX_WEEKDAY}(?<![\d.,:/$-])\b{DAY}(?P<th>{_TH})?"
+    rf"(?:[^\S\n]*(?:-|–|to|until|through|(?(between)and|(?!)))[^\S\n]*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?)?"
+    rf"[^\S\n]*(?:of\s+)?{MONTH}\b\.?{_SHORT_YEAR}?",
     _I,
 )
 _MONTH_DAY = re.compile(
-    rf"{_PREFIX_WEEKDAY}\b{MONTH}\b\.?\s*(?:the\s+)?{DAY}(?P<th>{_TH})?"
-    rf"(?:\s*(?:-|–|to|until|through|and)\s*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?"
-    rf"(?![\d:]|\s*(?:am|pm)\b))?{_NOT_A_COUNT}{_SHORT_YEAR}?",
+    rf"(?P<between>\bbetween\s+(?:the\s+)?)?{_PREFIX_WEEKDAY}\b{MONTH}\b\.?[^\S\n]*(?:the\s+)?{DAY}(?P<th>{_TH})?"
+    rf"(?:[^\S\n]*(?:-|–|to|until|through|(?(between)and|(?!)))[^\S\n]*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?"
+    rf"(?![\d:]|[^\S\n]*(?:am|pm)\b))?{_NOT_A_COUNT}{_SHORT_YEAR}?",
     _I,
 )
 _MONTH_YEAR = re.compile(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
@@ -109,13 +109,14 @@ _HOLIDAY = re.compile(
         re.escape(name).replace("'", "['’]")
         for name in sorted(dates.HOLIDAYS, key=lambda name: (-len(name), name))
     )
-    + r"|4th\s+of\s+july|july\s+(?:fourth|the\s+fourth))\b"
+    + r")\b"
     rf"(?:{_COMMA_YEAR}|{BREAK})",
     _I,
 )
 _THE_NTH = re.compile(
     rf"\bthe\s+{DAY}{_TH}(?:\s+of\s+(?P<mod>this|last|next|the)\s+month|{BREAK})", _I
 )
+_BREAK = re.compile(BREAK)
 _AMBIGUOUS_MONTHS = {"march", "april", "may", "june", "august"}
 
 
@@ -226,8 +227,8 @@ class _Finder:
                 name = match.group("month")
                 year = match.group("year")
                 sure = bool(match.group("th") or year or name[0].isupper())
-                on = re.search(r"\b(?:on|by|until|since|before|after)\s+$",
-                               self.text[max(0, match.start() - 8) : match.start()], _I)  # fmt: skip
+                before = self.text[max(0, match.start() - 8) : match.start()]
+                on = re.search(r"\b(?:on|by|until|since|before|after)\s+$", before, _I)
                 if not sure and not (on and len(name) > 3):
                     continue
                 month, day = MONTHS[name.lower()], int(match.group("day"))
@@ -242,7 +243,11 @@ class _Finder:
 
                 grain = "day" if day == day2 else "span"
                 given = parse_year(year) if year else None
-                yield from self.yearly(match, build, grain, year=given)
+                for atom in self.yearly(match, build, grain, year=given):
+                    if match.group("between") and not match.group("day2"):
+                        # Two full dates: the composition joins them.
+                        atom.start = match.end("between")
+                    yield atom
 
     def months(self) -> Iterator[Atom]:
         for match in _MONTH_YEAR.finditer(self.text):
@@ -272,12 +277,12 @@ class _Finder:
     def _plain_month(self, match: re.Match[str]) -> bool:
         """A capitalised month that is neither a word nor a given name."""
         name = match.group("month")
-        follows = self.text[match.end() : match.end() + 3]
+        follows = self.text[match.end() : match.end() + 4]
         return (
             len(name) > 4
             and name[0].isupper()
             and name.lower() not in _AMBIGUOUS_MONTHS
-            and re.match(r"\s[A-Z][a-z]", follows) is None
+            and re.match(r"\s[A-Z][a-z]|[ *]*:", follows) is None
         )
 
     def years(self) -> Iterator[Atom]:
@@ -308,17 +313,23 @@ class _Finder:
                 lambda year, season=season: dates.season_range(year, season),  # type: ignore[misc]
                 "season",
                 year=int(year) if year else None,
-                weak="" if year or modifier else "season",
+                weak=self._season_weakness(match),
                 modifier=None if year else modifier,
             )
+
+    def _season_weakness(self, match: re.Match[str]) -> str:
+        if match.group("year") or _modifier(match.group("mod")):
+            return ""
+        # "During the spring migration" names no season of a year.
+        return "season" if _BREAK.match(self.text, match.end()) else "never"
 
     def holidays(self) -> Iterator[Atom]:
         for match in _HOLIDAY.finditer(self.text):
             name = " ".join(match.group("name").lower().replace("’", "'").split())
-            build = dates.HOLIDAYS.get(name, dates.HOLIDAYS["fourth of july"])
+            build = dates.HOLIDAYS[name]
             year = match.group("year")
             modifier = _modifier(match.group("mod"))
-            sure = year or modifier or name.endswith(("eve", " day"))
+            sure = year or modifier or name.endswith(("eve", " day", "july"))
             weak = "" if sure else "holiday"
             given = int(year) if year else None
             yield from self.yearly(

@@ -37,11 +37,12 @@ _SUPPORT = {
     "nth": r"\b(?:on|from|around|is|was|are|due|for)\s+$",
     "year": r"(?!)",
     "period": r"(?!)",
+    "never": r"(?!)",
 }
 _SUPPORT_PATTERNS = {kind: re.compile(pattern, _I) for kind, pattern in _SUPPORT.items()}
 
 _NEIGHBOUR = re.compile(
-    rf"\b(?:the\s+)?(?:(?P<unit>day|night|evening|morning|weekend|week|month|year)|{WEEKDAY})\s+"
+    rf"\b(?:the\s+)?(?:last\s+)?(?:(?P<unit>day|night|evening|morning|weekend|week|month|year)|{WEEKDAY})\s+"
     r"(?P<side>before|after|following|prior\s+to|preceding|of)\s+(?:the\s+)?$",
     _I,
 )
@@ -86,12 +87,16 @@ def compose(text: str, atoms: list[Atom], anchor: date | None) -> list[Atom]:
     joined = _ranges(text, atoms)
     result: list[Atom] = []
     for atom in joined:
-        floor = result[-1].end if result else 0
         try:
-            made = _operate(text, atom, anchor, floor)
+            made = _operate(text, atom, anchor)
         except (ValueError, OverflowError):
             continue
-        if made is not None:
+        if made is None:
+            continue
+        # "The last week of May" swallows the "last week" that was read before it.
+        while result and result[-1].start >= made.start:
+            result.pop()
+        if not result or result[-1].end <= made.start:
             result.append(made)
     return result
 
@@ -150,10 +155,10 @@ def _align(one: Atom, two: Atom) -> tuple[date | None, date | None]:
     return first, last
 
 
-def _operate(text: str, atom: Atom, anchor: date | None, floor: int) -> Atom | None:
+def _operate(text: str, atom: Atom, anchor: date | None) -> Atom | None:
     """Apply the operators in front of an atom, innermost first."""
     while True:
-        before = text[max(floor, atom.start - _REACH) : atom.start]
+        before = text[max(0, atom.start - _REACH) : atom.start]
         for pattern, apply in _OPERATORS:
             match = pattern.search(before) if before else None
             if match is None or atom.first is None or atom.last is None:
@@ -168,16 +173,16 @@ def _operate(text: str, atom: Atom, anchor: date | None, floor: int) -> Atom | N
         else:
             break
     if atom.first is not None and atom.last is not None and atom.kind != "composed":
-        atom = _onwards(text, atom, anchor, floor)
+        atom = _onwards(text, atom, anchor)
     if not atom.weak:
         return atom
-    before = text[max(floor, atom.start - _REACH) : atom.start]
+    before = text[max(0, atom.start - _REACH) : atom.start]
     return atom if _SUPPORT_PATTERNS[atom.weak].search(before) else None
 
 
-def _onwards(text: str, atom: Atom, anchor: date | None, floor: int) -> Atom:
+def _onwards(text: str, atom: Atom, anchor: date | None) -> Atom:
     """From 2019 on."""
-    before = text[max(floor, atom.start - _REACH) : atom.start]
+    before = text[max(0, atom.start - _REACH) : atom.start]
     source, rest = _FROM_ON.search(before), _ONWARDS.match(text, atom.end)
     if source is None or rest is None:
         return atom

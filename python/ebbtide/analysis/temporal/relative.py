@@ -10,6 +10,7 @@ from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom
 from ebbtide.analysis.temporal.tense import tense_near
 from ebbtide.analysis.temporal.vocabulary import (
+    BREAK,
     NUMBER,
     PART_OF_DAY,
     UNIT,
@@ -47,14 +48,10 @@ _AGO = re.compile(
     r"(?:ago|back)\b(?!\s+(?:to|home|together)\b)(?:\s+(?:today|now))?",
     _I,
 )
-_AHEAD = re.compile(
-    rf"\b(?:in\s+(?:the\s+next\s+)?{NUMBER}\s+{UNIT}(?:['’]?\s+time)?|"
-    + NUMBER.replace("?P<count>", "?P<count2>")
-    + r"\s+"
-    + UNIT.replace("?P<unit>", "?P<unit2>")
-    + r"\s+from\s+(?:now|today))\b(?!\s+(?:old|of)\b|-)",
-    _I,
+_IN = re.compile(
+    rf"\bin\s+(?:the\s+next\s+)?{NUMBER}\s+{UNIT}(?P<time>['’]?\s+time)?\b(?!\s+(?:old|of)\b|-)", _I
 )
+_FROM_NOW = re.compile(rf"\b{NUMBER}\s+{UNIT}\s+from\s+(?:now|today)\b", _I)
 _NOT_AHEAD = re.compile(
     r"(?:times?|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$", _I
 )
@@ -72,6 +69,9 @@ _DURATION = re.compile(
     rf"\bfor\s+(?:the\s+)?{NUMBER}\s+{UNIT}\b(?!['’-]|\s+old\b)(?:\s+now\b)?", _I
 )
 _SO_FAR = re.compile(rf"\b{NUMBER}\s+{UNIT}\s+now\b", _I)
+_AGO_TRIGGER = re.compile(r"\b(?:ago|back)\b", _I)
+_NOW_TRIGGER = re.compile(r"\b(?:days|weeks?|wks?|months?|years?|yrs?)\s+now\b", _I)
+_FROM_NOW_TRIGGER = re.compile(r"\bfrom\s+(?:now|today)\b", _I)
 _WITHIN = re.compile(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
 _DAY_OF_WEEK = re.compile(
     r"(?<!['’\w-])(?:(?P<mod>last|this\s+past|past|this\s+coming|coming|this|next|on|by|until|till|"
@@ -87,6 +87,8 @@ _SKIP_BEFORE = re.compile(
     r"(?:\b(?:every|each|most|all|a|an|one|some|any|per|another|other|random|typical|usual)\s+|"
     r"(?<![.!?:,;\n])(?<!^)\s[A-Z][a-z]+\s+)$"
 )
+_ALONE = re.compile(rf"(?![ \t*]*:){BREAK}")
+_NTH_BEFORE = re.compile(r"\b(?:first|second|third|fourth|fifth|1st|2nd|3rd|4th)\s+$", _I)
 _CONNECTORS = re.compile(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
 
 
@@ -128,6 +130,17 @@ class _Finder:
     def atom(self, match: re.Match[str], first: date, last: date, grain: str) -> Atom:
         return Atom(*match.span(), first, last, grain, kind="relative")
 
+    def near(self, pattern: re.Pattern[str], trigger: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Matches that end in a trigger word; only its surroundings are searched.
+
+        A pattern that begins with a number word is tried at every word, which on
+        long texts costs more than all other patterns together.
+        """
+        for word in trigger.finditer(self.text):
+            for match in pattern.finditer(self.text, max(0, word.start() - 64), word.end() + 16):
+                if match.start() <= word.start() < match.end():
+                    yield match
+
     def words(self) -> Iterator[Atom]:
         for match in _WORDS.finditer(self.text):
             moved = self.day + timedelta(days=_OFFSETS[match.lastgroup or "zero"])
@@ -137,6 +150,8 @@ class _Finder:
         for match in _PERIOD.finditer(self.text):
             word = " ".join(match.group("mod").lower().split())
             unit = match.group("unit").lower()
+            if word == "this past" and unit != "weekend":
+                continue
             count = {"last": -1, "this past": -1, "next": 1, "this coming": 1}.get(word, 0)
             if unit == "weekend" and word == "next":
                 first, last = (day + timedelta(weeks=1) for day in dates.weekend_of(self.day))
@@ -159,21 +174,27 @@ class _Finder:
                 yield self.atom(match, day, day, "day")
 
     def counts(self) -> Iterator[Atom]:
-        for match in _AGO.finditer(self.text):
+        for match in self.near(_AGO, _AGO_TRIGGER):
             low, high = parse_count(match.group("count"))
             if match.group("half"):
                 low, high = low + 0.5, high + 0.5
             if (match.group("or") or "").lower() == "two":
                 high = 2
-            yield from self._counted(match, match.group("unit"), -low, -high)
-        for match in _AHEAD.finditer(self.text):
-            before = self.text[max(0, match.start() - 12) : match.start()]
-            bare = match.group("unit") is not None and "time" not in match.group().lower()
-            tense = tense_near(self.text, *match.span()) if bare else "future"
-            if tense == "past" or (bare and _NOT_AHEAD.search(before)):
+            if match.group().lower().endswith("today") and low == high:
+                unit, size = parse_unit(match.group("unit"))
+                day = shift(self.day, unit, -low * size)
+                yield self.atom(match, day, day, "day")
                 continue
-            low, high = parse_count(match.group("count") or match.group("count2"))
-            yield from self._counted(match, match.group("unit") or match.group("unit2"), low, high)
+            yield from self._counted(match, match.group("unit"), -low, -high)
+        for match in self.near(_FROM_NOW, _FROM_NOW_TRIGGER):
+            yield from self._counted(match, match.group("unit"), *parse_count(match.group("count")))
+        for match in _IN.finditer(self.text):
+            before = self.text[max(0, match.start() - 12) : match.start()]
+            sure = match.group("time") is not None
+            past = not sure and tense_near(self.text, *match.span()) == "past"
+            if past or (not sure and _NOT_AHEAD.search(before)):
+                continue
+            yield from self._counted(match, match.group("unit"), *parse_count(match.group("count")))
 
     def _counted(self, match: re.Match[str], word: str, near: float, far: float) -> Iterator[Atom]:
         unit, size = parse_unit(word)
@@ -203,7 +224,7 @@ class _Finder:
             if parse_unit(match.group("unit"))[0] != "day" or "night" not in match.group():
                 ahead = tense_near(self.text, *match.span()) == "future"
                 yield from self._stretch(match, ahead)
-        for match in _SO_FAR.finditer(self.text):
+        for match in self.near(_SO_FAR, _NOW_TRIGGER):
             yield from self._stretch(match, False)
 
     def _stretch(self, match: re.Match[str], ahead: bool) -> Iterator[Atom]:
@@ -282,7 +303,11 @@ class _Finder:
             return False
         if re.match(r"\s(?:[A-Z][a-z]|the 13)", self.text[match.end() : match.end() + 7]):
             return False
-        return bool(word or match.group("part") or match.group("week") or name[0].isupper())
+        if word or match.group("part") or match.group("week"):
+            return True
+        # A bare name stands alone: no heading ("Monday:"), no compound ("Sunday roast").
+        alone = _ALONE.match(self.text, match.end()) is not None
+        return name[0].isupper() and alone and _NTH_BEFORE.search(before) is None
 
 
 def relative_atoms(text: str, anchor: datetime) -> Iterator[Atom]:

@@ -14,7 +14,7 @@ __all__ = ["resolve_times"]
 
 # One cheap scan settles most turns: without such a piece there is no date.
 _HINT = re.compile(
-    r"\d|day\b|today|tonight|yesterday|tomorrow|morning|afternoon|evening|night|week|month|year|"
+    r"\d|days?\b|today|tonight|yesterday|tomorrow|morning|afternoon|evening|night|week|month|year|"
     r"decade|ago\b|back\b|fortnight|summer|winter|spring|autumn|fall\b|mon|tue|wed|thu|fri|sat|"
     r"sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mas\b|easter|hallow|thanksg|valentin|"
     r"new year|juneteenth|cinco|ties\b|hour|minute",

@@ -35,7 +35,7 @@ _CUE = re.compile(
     rf"|\b(?P<future>{_FUTURE})\b|(?P<clitic>{_FUTURE_CLITIC})|\b(?P<past2>{_PAST})\b",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
 
 
 def tense_near(text: str, start: int, end: int) -> str:

@@ -3,6 +3,7 @@
 mod digest;
 mod explain;
 mod load;
+mod rank;
 mod read;
 mod render;
 mod write;

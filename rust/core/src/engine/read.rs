@@ -6,7 +6,7 @@ use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
 use crate::order::best_first;
 use crate::retrieve::features::{self, Answerability, Subject};
-use crate::retrieve::{Filters, Query, QueryFrame, cards, late};
+use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::store::Derived;
 use crate::text::{self, fold};
 use crate::types::{Facts, InteractionId, StoredTurn, Validity};
@@ -73,20 +73,20 @@ pub struct Recall {
 
 /// A candidate on its way through the stages.
 #[derive(Debug, Clone)]
-struct Candidate {
-    id: InteractionId,
-    card: Option<u64>,
-    channels: BTreeMap<&'static str, f64>,
-    answerability: Answerability,
-    terms: BTreeMap<&'static str, f64>,
-    score: f64,
-    confidence: f64,
-    dropped: Option<&'static str>,
-    facts: Facts,
-    text: String,
+pub(super) struct Candidate {
+    pub(super) id: InteractionId,
+    pub(super) card: Option<u64>,
+    pub(super) channels: BTreeMap<&'static str, f64>,
+    pub(super) answerability: Answerability,
+    pub(super) terms: BTreeMap<&'static str, f64>,
+    pub(super) score: f64,
+    pub(super) confidence: f64,
+    pub(super) dropped: Option<&'static str>,
+    pub(super) facts: Facts,
+    pub(super) text: String,
 }
 
-type Hits = Vec<(InteractionId, f64)>;
+pub(super) type Hits = Vec<(InteractionId, f64)>;
 
 impl Engine {
     pub(super) fn settings(&self, preset: Option<&str>) -> Result<&Config> {
@@ -114,7 +114,7 @@ impl Engine {
         self.filter(&mut pool, &query.frame, r);
         self.judge(&mut pool, query);
         if r.late_interaction || r.enable_bm25 {
-            self.rank_fused(&mut pool, query, r)?;
+            self.rank_fused(&mut pool, query, config)?;
         } else {
             rank_by_answerability(&mut pool, r);
         }
@@ -234,7 +234,7 @@ impl Engine {
         hits
     }
 
-    fn query_terms(&self, frame: &QueryFrame) -> Vec<String> {
+    pub(super) fn query_terms(&self, frame: &QueryFrame) -> Vec<String> {
         let mut terms = frame.terms.clone();
         terms.extend(text::cjk_bigrams(&frame.text));
         terms
@@ -325,108 +325,8 @@ impl Engine {
         }
     }
 
-    /// Ranking of the default preset: late interaction over the best of dense and
-    /// BM25, its window, and what the question and the lineage say.
-    fn rank_fused(&self, pool: &mut Vec<Candidate>, query: &Query, r: &Retrieval) -> Result<()> {
-        let mut first = self.first_stage(pool, query);
-        let keep = r.late_interaction_k.max(1);
-        let mut order: Vec<usize> = (0..pool.len()).collect();
-        order.sort_by(|a, b| best_first((first[*a], pool[*a].id), (first[*b], pool[*b].id)));
-        for at in order.iter().skip(keep) {
-            pool[*at].dropped.get_or_insert("first_stage");
-        }
-        let late = if r.late_interaction { self.late_scores(pool, query, r)? } else { None };
-        let absolute = late.as_ref().map(|l| l.own.clone());
-        let fused: Vec<f64> = match late {
-            Some(mut l) => {
-                late::min_max(&mut l.own);
-                late::min_max(&mut l.window);
-                let w = r.late_interaction_window_weight;
-                l.own.iter().zip(&l.window).map(|(o, n)| o + w * n).collect()
-            }
-            None => {
-                late::min_max(&mut first);
-                first
-            }
-        };
-        for (i, c) in pool.iter_mut().enumerate() {
-            c.terms.insert("relevance", fused[i]);
-            let adjust = self.adjustments(c, &query.frame, r);
-            c.terms.extend(adjust);
-            c.score = c.terms.values().sum();
-            let absolute = absolute.as_ref().map_or(c.answerability.features[0], |a| a[i]);
-            c.confidence = confidence(absolute, &c.answerability);
-        }
-        Ok(())
-    }
-
-    /// Half dense, half BM25, each scaled over the pool.
-    fn first_stage(&self, pool: &[Candidate], _query: &Query) -> Vec<f64> {
-        let mut dense: Vec<f64> = pool.iter().map(|c| c.answerability.features[0]).collect();
-        let mut bm25: Vec<f64> =
-            pool.iter().map(|c| c.channels.get("bm25").copied().unwrap_or(0.0)).collect();
-        late::min_max(&mut dense);
-        late::min_max(&mut bm25);
-        dense.iter().zip(&bm25).map(|(d, b)| 0.5 * d + 0.5 * b).collect()
-    }
-
-    fn adjustments(&self, c: &Candidate, q: &QueryFrame, r: &Retrieval) -> Vec<(&'static str, f64)> {
-        let mut terms = Vec::new();
-        let Some(meta) = self.turns.get(&c.id) else { return terms };
-        if meta.speaker.as_deref().is_some_and(|s| q.speakers.iter().any(|x| x == s)) {
-            terms.push(("speaker", r.speaker_boost));
-        }
-        let a = &c.answerability;
-        let share = a.score(&r.answerability_weights, &r.answerability_penalties);
-        terms.push(("answerability", r.answerability_share * share));
-        if a.penalties[0] > 0.0 {
-            terms.push(("stale", -r.stale_demotion));
-        }
-        if let Some(hint) = &q.role_hint {
-            if *meta.role == **hint {
-                terms.push(("role", r.role_boost));
-            }
-        } else if matches!(&*meta.role, "system" | "tool") {
-            terms.push(("role", -r.role_demotion));
-        }
-        terms
-    }
-
-    fn late_scores(&self, pool: &[Candidate], query: &Query, r: &Retrieval) -> Result<Option<Late>> {
-        let dimension = self.flat.dimension();
-        if query.tokens.is_empty() || dimension == 0 {
-            return Ok(None);
-        }
-        let weights: Vec<f64> = query
-            .token_terms
-            .iter()
-            .map(|t| t.as_ref().map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t))))
-            .collect();
-        let mut matches: BTreeMap<InteractionId, Vec<f64>> = BTreeMap::new();
-        let store = self.store();
-        let mut late = Late { own: vec![0.0; pool.len()], window: vec![0.0; pool.len()] };
-        let mut any = false;
-        for (i, c) in pool.iter().enumerate() {
-            if c.dropped.is_some() {
-                continue;
-            }
-            let mut window: Vec<f64> = Vec::new();
-            for id in self.neighbours(c.id, r.late_interaction_window) {
-                if !matches.contains_key(&id) {
-                    let tokens = store.token_vectors(&self.namespace, id)?;
-                    matches.insert(id, late::best_matches(&query.tokens, &tokens, dimension));
-                    any |= !tokens.is_empty();
-                }
-                late::merge(&mut window, &matches[&id]);
-            }
-            late.own[i] = late::score(&matches[&c.id], &weights);
-            late.window[i] = late::score(&window, &weights);
-        }
-        Ok(any.then_some(late))
-    }
-
     /// A turn and up to `reach` neighbours on each side in its session, in order.
-    fn neighbours(&self, id: InteractionId, reach: u64) -> Vec<InteractionId> {
+    pub(super) fn neighbours(&self, id: InteractionId, reach: u64) -> Vec<InteractionId> {
         let Some(meta) = self.turns.get(&id) else { return vec![id] };
         #[allow(clippy::cast_possible_truncation)]
         let reach = reach as usize;
@@ -551,14 +451,6 @@ impl Engine {
     }
 }
 
-/// Weight of a stop word or punctuation mark in late interaction.
-const STOP_WEIGHT: f64 = 0.15;
-
-struct Late {
-    own: Vec<f64>,
-    window: Vec<f64>,
-}
-
 /// Ranking of the paper: eq. 34 alone.
 fn rank_by_answerability(pool: &mut [Candidate], r: &Retrieval) {
     let most: f64 = r.answerability_weights.iter().sum();
@@ -567,10 +459,6 @@ fn rank_by_answerability(pool: &mut [Candidate], r: &Retrieval) {
         c.terms.insert("answerability", c.score);
         c.confidence = (c.score / most).clamp(0.0, 1.0);
     }
-}
-
-fn confidence(absolute: f64, _a: &Answerability) -> f64 {
-    crate::score::survival::logistic((absolute - 0.6) * 15.0)
 }
 
 /// How many items stand above the share `floor` of the best score.

@@ -99,20 +99,16 @@ impl Inverted {
         if self.live == 0 {
             return Vec::new();
         }
-        #[allow(clippy::cast_precision_loss)]
-        let average = (self.total_length as f64 / self.live as f64).max(1.0);
         let mut scores = vec![0.0f64; self.documents.len()];
         let mut touched = Vec::new();
         for term in distinct(query) {
             let idf = self.idf(term);
             for (d, count) in self.list(term) {
                 let at = *d as usize;
-                let tf = f64::from(*count);
-                let length = f64::from(self.lengths[at]);
                 if scores[at] == 0.0 {
                     touched.push(*d);
                 }
-                scores[at] += idf * tf * (K1 + 1.0) / (tf + K1 * (1.0 - B + B * length / average));
+                scores[at] += idf * self.saturation(*count, *d);
             }
         }
         let mut top = TopK::new(k);
@@ -123,6 +119,46 @@ impl Inverted {
             }
         }
         top.into_sorted()
+    }
+
+    /// BM25 of one document.
+    pub fn bm25_of(&self, query: &[String], id: u64) -> f64 {
+        let Some(document) = self.position(id) else { return 0.0 };
+        let mut sum = 0.0;
+        for term in distinct(query) {
+            let list = self.list(term);
+            if let Ok(at) = list.binary_search_by_key(&document, |p| p.0) {
+                sum += self.idf(term) * self.saturation(list[at].1, document);
+            }
+        }
+        sum
+    }
+
+    /// Share of the query's terms, weighed by rarity, that one document contains.
+    pub fn coverage(&self, query: &[String], id: u64) -> f64 {
+        let Some(document) = self.position(id) else { return 0.0 };
+        let (mut held, mut all) = (0.0, 0.0);
+        for term in distinct(query) {
+            let idf = self.idf(term);
+            all += idf;
+            if self.list(term).binary_search_by_key(&document, |p| p.0).is_ok() {
+                held += idf;
+            }
+        }
+        if all > 0.0 { held / all } else { 0.0 }
+    }
+
+    fn position(&self, id: u64) -> Option<u32> {
+        self.documents.binary_search(&id).ok().and_then(|at| u32::try_from(at).ok())
+    }
+
+    /// Term saturation and length normalisation of one posting.
+    fn saturation(&self, count: u32, document: u32) -> f64 {
+        #[allow(clippy::cast_precision_loss)]
+        let average = (self.total_length as f64 / self.live as f64).max(1.0);
+        let tf = f64::from(count);
+        let length = f64::from(self.lengths[document as usize]);
+        tf * (K1 + 1.0) / (tf + K1 * (1.0 - B + B * length / average))
     }
 
     /// Inverse document frequency; high for a term that nothing contains.

@@ -1,0 +1,202 @@
+//! Ranking of the default preset: a sum of named terms, each weighed by
+//! `[ranking]`, over the best candidates of dense and BM25.
+
+use super::Engine;
+use super::read::Candidate;
+use crate::config::{Config, Ranking, Retrieval};
+use crate::error::Result;
+use crate::order::best_first;
+use crate::retrieve::{Query, QueryFrame, late};
+use crate::score::survival::logistic;
+use crate::text;
+use crate::types::{InteractionId, Signals};
+use std::collections::BTreeMap;
+
+/// Weight of a stop word or punctuation mark in late interaction.
+const STOP_WEIGHT: f64 = 0.15;
+
+/// Scores of one kind, one a candidate.
+type Column = Vec<f64>;
+
+/// Late interaction with the turn, its window, and it with the turn before.
+struct Late {
+    own: Column,
+    window: Column,
+    previous: Column,
+}
+
+impl Engine {
+    /// Scores every candidate; those past the first stage are dropped.
+    pub(super) fn rank_fused(&self, pool: &mut [Candidate], query: &Query, c: &Config) -> Result<()> {
+        let (r, w) = (&c.retrieval, &c.ranking);
+        let stems: Vec<String> =
+            self.query_terms(&query.frame).iter().map(|t| text::stem(t)).collect();
+        let bm25: Column = pool.iter().map(|c| self.bm25.bm25_of(&stems, c.id)).collect();
+        self.first_stage(pool, &bm25, r.late_interaction_k.max(1));
+        let top = bm25.iter().copied().fold(0.0, f64::max);
+        let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
+        let late = if r.late_interaction { self.late_scores(pool, query, r)? } else { None };
+        let absolute: Column = match &late {
+            Some(l) => l.own.clone(),
+            None => pool.iter().map(|c| c.answerability.features[0]).collect(),
+        };
+        let similarity = similarity(pool, late, w);
+        for (i, c) in pool.iter_mut().enumerate() {
+            c.terms = similarity[i].clone();
+            let near = self.neighbours(c.id, r.late_interaction_window);
+            let near = near.iter().filter(|n| **n != c.id);
+            let best = near.map(|n| self.bm25.bm25_of(&stems, *n)).fold(0.0, f64::max);
+            c.terms.insert("bm25", w.bm25 * share(bm25[i]));
+            c.terms.insert("bm25_neighbours", w.bm25_neighbours * share(best));
+            let said = self.what_is_said(c, query, w);
+            c.terms.extend(said);
+            let standing = self.what_stands(c, &query.frame, w);
+            c.terms.extend(standing);
+            c.terms.retain(|_, value| *value != 0.0);
+            c.score = c.terms.values().sum();
+            c.confidence = self.confidence(c, absolute[i], &query.frame);
+        }
+        Ok(())
+    }
+
+    /// Half dense, half BM25, each scaled over the pool: the best `keep` go on.
+    fn first_stage(&self, pool: &mut [Candidate], bm25: &[f64], keep: usize) {
+        let mut dense: Column = pool.iter().map(|c| c.answerability.features[0]).collect();
+        let mut bm25 = bm25.to_vec();
+        late::min_max(&mut dense);
+        late::min_max(&mut bm25);
+        let score = |i: usize| 0.5 * dense[i] + 0.5 * bm25[i];
+        let mut order: Vec<usize> = (0..pool.len()).collect();
+        order.sort_by(|a, b| best_first((score(*a), pool[*a].id), (score(*b), pool[*b].id)));
+        for at in order.into_iter().skip(keep) {
+            pool[at].dropped.get_or_insert("first_stage");
+        }
+    }
+
+    /// `None` where the question or the memory has no token vectors.
+    fn late_scores(&self, pool: &[Candidate], query: &Query, r: &Retrieval) -> Result<Option<Late>> {
+        let dimension = self.flat.dimension();
+        if query.tokens.is_empty() || dimension == 0 {
+            return Ok(None);
+        }
+        let weights: Column = query
+            .token_terms
+            .iter()
+            .map(|t| t.as_ref().map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t))))
+            .collect();
+        let mut matches: BTreeMap<InteractionId, Vec<f64>> = BTreeMap::new();
+        let store = self.store();
+        let zero = vec![0.0; pool.len()];
+        let mut late = Late { own: zero.clone(), window: zero.clone(), previous: zero };
+        let mut any = false;
+        for (i, c) in pool.iter().enumerate().filter(|(_, c)| c.dropped.is_none()) {
+            let mut window: Vec<f64> = Vec::new();
+            let near = self.neighbours(c.id, r.late_interaction_window);
+            for id in &near {
+                if !matches.contains_key(id) {
+                    let tokens = store.token_vectors(&self.namespace, *id)?;
+                    matches.insert(*id, late::best_matches(&query.tokens, &tokens, dimension));
+                    any |= !tokens.is_empty();
+                }
+                late::merge(&mut window, &matches[id]);
+            }
+            let mut previous = matches[&c.id].clone();
+            if let Some(before) = near.iter().rev().find(|n| **n < c.id) {
+                late::merge(&mut previous, &matches[before]);
+            }
+            late.own[i] = late::score(&matches[&c.id], &weights);
+            late.window[i] = late::score(&window, &weights);
+            late.previous[i] = late::score(&previous, &weights);
+        }
+        Ok(any.then_some(late))
+    }
+
+    /// Terms of what the turn says, measured against what is asked.
+    fn what_is_said(&self, c: &Candidate, query: &Query, w: &Ranking) -> Vec<(&'static str, f64)> {
+        let q = &query.frame;
+        let Some(meta) = self.turns.get(&c.id) else { return Vec::new() };
+        let one = |yes: bool| f64::from(u8::from(yes));
+        let f = &c.answerability.features;
+        let by_named = meta.speaker.as_deref().is_some_and(|s| q.speakers.iter().any(|x| x == s));
+        let asks_time = q.answer_type == "time" || !matches!(q.temporal_intent.as_str(), "" | "none");
+        let entities = f64::from(c.facts.entity_count.min(3)) / 3.0;
+        let ranged = q.first.is_some() || q.last.is_some();
+        let in_range = if ranged { 2.0 * f[5] - 1.0 } else { 0.0 };
+        let role = match q.role_hint.as_deref() {
+            Some(hint) => one(*meta.role == *hint),
+            None => one(q.is_first_person && *meta.role == *"user"),
+        };
+        let aside = matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
+        vec![
+            ("speaker", w.speaker * one(by_named)),
+            ("answer_span", w.answer_span * one(f[8] > 0.75)),
+            ("time", w.time * one(asks_time && !c.facts.times.is_empty())),
+            ("entities", w.entities * entities),
+            ("reply", w.reply * self.asked_before(c.id, &q.name_free_terms)),
+            ("date_range", w.date_range * in_range),
+            ("role", w.role * role),
+            ("system_or_tool", -w.system_or_tool * one(aside)),
+            ("social", -w.social * c.answerability.penalties[1]),
+        ]
+    }
+
+    /// How much of the question the turn before asks: then this one replies to it.
+    fn asked_before(&self, id: InteractionId, terms: &[String]) -> f64 {
+        let near = self.neighbours(id, 1);
+        let Some(before) = near.first().filter(|n| **n < id) else { return 0.0 };
+        let asks = self.turns.get(before).is_some_and(|m| m.signals.has(Signals::QUERY_LIKE));
+        if asks { self.lexical.coverage(terms, *before) } else { 0.0 }
+    }
+
+    /// Terms of whether the turn still stands, measured against the time asked about.
+    fn what_stands(&self, c: &Candidate, q: &QueryFrame, w: &Ranking) -> Vec<(&'static str, f64)> {
+        let one = |yes: bool| f64::from(u8::from(yes));
+        let stale = c.answerability.penalties[0] > 0.0;
+        let replaced = !self.lineage.newer(c.id).is_empty();
+        let replaces = !self.lineage.older(c.id).is_empty();
+        let past = replaced || c.facts.signals.has(Signals::PAST_STATE);
+        let former = q.currentness == "historical" && past;
+        let current = !q.historical() && replaces && !stale;
+        let original = q.wants_first && replaced && !replaces;
+        vec![
+            ("stale", -w.stale * one(stale)),
+            ("current", w.current * one(current)),
+            ("former", w.former * one(former)),
+            ("original", w.original * one(original)),
+        ]
+    }
+
+    /// How sure the engine is that the turn answers: rises with the similarity of
+    /// its tokens to the question's, in absolute terms.
+    fn confidence(&self, _c: &Candidate, absolute: f64, _q: &QueryFrame) -> f64 {
+        logistic((absolute - 0.6) * 15.0)
+    }
+}
+
+/// Dense and late-interaction terms, scaled over the candidates that are left.
+fn similarity(pool: &[Candidate], late: Option<Late>, w: &Ranking) -> Vec<BTreeMap<&'static str, f64>> {
+    let kept: Vec<usize> = (0..pool.len()).filter(|i| pool[*i].dropped.is_none()).collect();
+    let scaled = |column: &[f64]| {
+        let mut part: Column = kept.iter().map(|i| column[*i]).collect();
+        late::min_max(&mut part);
+        let mut all = vec![0.0; column.len()];
+        for (i, value) in kept.iter().zip(part) {
+            all[*i] = value;
+        }
+        all
+    };
+    let cosine: Column = pool.iter().map(|c| c.answerability.features[0]).collect();
+    let mut columns = vec![("dense", w.dense, scaled(&cosine))];
+    match late {
+        Some(l) => columns.extend([
+            ("late_own", w.late_own, scaled(&l.own)),
+            ("late_window", w.late_window, scaled(&l.window)),
+            ("late_previous", w.late_previous, scaled(&l.previous)),
+        ]),
+        // Without token vectors the cosine of the whole turn takes their place.
+        None => columns[0].1 = w.dense + w.late_own,
+    }
+    (0..pool.len())
+        .map(|i| columns.iter().map(|(name, weight, column)| (*name, weight * column[i])).collect())
+        .collect()
+}

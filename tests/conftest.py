@@ -1,0 +1,68 @@
+"""Shared fixtures: stand-ins for the models, the data folder, real models loaded once."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reference.stand_ins import HashEmbedder, StubAnalyser
+
+from ebbtide import Config
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_once() -> Iterator[None]:
+    """Each memory loads spaCy anew; in the tests one loaded pipeline serves all."""
+    from ebbtide.analysis import pipeline
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "_load", functools.cache(pipeline._load))
+        yield
+
+
+@pytest.fixture(scope="session")
+def embedder() -> HashEmbedder:
+    """A cheap deterministic embedder, dimension 32."""
+    return HashEmbedder(32)
+
+
+@pytest.fixture(scope="session")
+def cheap(embedder: HashEmbedder) -> Config:
+    """The default preset with the cheap embedder; spaCy is the real one."""
+    return Config().with_embedder(embedder)
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch, cheap: Config) -> Config:
+    """No models at all: the analysis is replaced by hashes. Returns a configuration."""
+    monkeypatch.setattr("ebbtide.analysis.analyser.Analyser", StubAnalyser)
+    return cheap
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The benchmark data, which is not part of the project."""
+    folder = Path(os.environ.get("EBBTIDE_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no benchmark data in {folder}; set EBBTIDE_DATA")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def example_turns() -> list[dict[str, Any]]:
+    """The example conversation, as mappings."""
+    text = (ROOT / "examples" / "conversation.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture
+def store_path(tmp_path: Path) -> Path:
+    """Where a test's store goes."""
+    return tmp_path / "memory.db"
