@@ -1,7 +1,7 @@
 """Write docs/configuration.md from the annotated defaults that the engine embeds.
 
-    python scripts/config_reference.py            # write the page
-    python scripts/config_reference.py --check    # exit with 1 if it is stale
+python scripts/config_reference.py writes the page; with --check it exits with 1 if the
+page is stale.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _row(s: Setting) -> str:
 def _kind(s: Setting) -> str:
     value = s.default
     if s.key == "entity_labels":
-        return "`\"all\"` or list of text"
+        return '`"all"` or list of text'
     if isinstance(value, bool):
         return "true or false"
     if isinstance(value, int):

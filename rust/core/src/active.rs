@@ -112,7 +112,11 @@ impl Active {
             effective.push(score);
         }
         if (newest + 1).is_multiple_of(c.capacity.pruning_frequency_x) {
-            self.sweep(&mut effective, c.temporal_decay.hard_kill_threshold, &mut step);
+            self.sweep(
+                &mut effective,
+                c.temporal_decay.hard_kill_threshold,
+                &mut step,
+            );
         }
         if self.tokens > c.capacity.token_budget {
             self.prune(&effective, newest, c, &superseded, &mut step);
@@ -172,7 +176,13 @@ impl Active {
         let pass = prune::select(&queue, left, c.memory_tiers.healthy_min, evict_healthy);
         for (id, score) in pass.evicted {
             let (effective, bonus, penalty) = penalties[&id];
-            step.pruned.push(Pruned { id, effective, bonus, penalty, score });
+            step.pruned.push(Pruned {
+                id,
+                effective,
+                bonus,
+                penalty,
+                score,
+            });
         }
         for p in &step.pruned {
             self.remove(p.id);
@@ -198,7 +208,10 @@ impl Active {
 
     /// The entry of that id.
     pub fn get(&self, id: InteractionId) -> Option<&Entry> {
-        self.entries.binary_search_by_key(&id, |e| e.id).ok().map(|at| &self.entries[at])
+        self.entries
+            .binary_search_by_key(&id, |e| e.id)
+            .ok()
+            .map(|at| &self.entries[at])
     }
 
     /// Tokens held.
@@ -209,7 +222,10 @@ impl Active {
     /// Entries by tier, every tier named.
     pub fn tiers(&self) -> BTreeMap<&'static str, u64> {
         let mut counts: BTreeMap<&'static str, u64> =
-            [Tier::Healthy, Tier::Unstable, Tier::Critical].iter().map(|t| (t.as_str(), 0)).collect();
+            [Tier::Healthy, Tier::Unstable, Tier::Critical]
+                .iter()
+                .map(|t| (t.as_str(), 0))
+                .collect();
         for e in &self.entries {
             *counts.entry(e.tier.as_str()).or_default() += 1;
         }
@@ -219,7 +235,11 @@ impl Active {
 
 /// Supersession penalty (eq. 24).
 fn penalty(p: &PruningPriority, superseded: bool) -> f64 {
-    if superseded { p.superseded_past_penalty } else { 0.0 }
+    if superseded {
+        p.superseded_past_penalty
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]
@@ -239,7 +259,10 @@ mod tests {
             assert!(insert(&mut a, &c, id, 1, 0.5).killed.is_empty());
         }
         let step = insert(&mut a, &c, 4, 1, 0.5);
-        assert_eq!(step.killed.iter().map(|k| k.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(
+            step.killed.iter().map(|k| k.0).collect::<Vec<_>>(),
+            [0, 1, 2, 3]
+        );
         assert_eq!(a.entries().len(), 1);
         assert_eq!(a.tokens(), 1);
     }
@@ -273,7 +296,11 @@ mod tests {
         let mut a = Active::default();
         let mut changes = 0;
         for id in 0..60 {
-            changes += insert(&mut a, &c, id, 1, 0.8).tiers.iter().filter(|t| t.0 == 0).count();
+            changes += insert(&mut a, &c, id, 1, 0.8)
+                .tiers
+                .iter()
+                .filter(|t| t.0 == 0)
+                .count();
         }
         assert_eq!(changes, 2, "healthy to unstable to critical");
     }

@@ -1,8 +1,18 @@
 //! Days and times of the proleptic Gregorian calendar from UTC microseconds.
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 
 /// Year, month, day and minute of the day of a UTC time.
@@ -33,7 +43,10 @@ pub fn long_form(utc_micros: i64) -> String {
     let name = MONTHS[(month - 1) as usize];
     let (hour, minute) = (minute / 60, minute % 60);
     let half = if hour < 12 { "am" } else { "pm" };
-    format!("{day} {name} {year}, {}:{minute:02} {half}", (hour + 11) % 12 + 1)
+    format!(
+        "{day} {name} {year}, {}:{minute:02} {half}",
+        (hour + 11) % 12 + 1
+    )
 }
 
 #[cfg(test)]

@@ -93,7 +93,10 @@ pub struct Error {
 impl Error {
     /// An error of that code with that message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self {
+            code,
+            message: message.into(),
+        }
     }
 }
 
@@ -113,7 +116,10 @@ impl From<rusqlite::Error> for Error {
             }
             _ => Code::StoreSqlite,
         };
-        Self::new(code, format!("the store could not be read or written: {error}"))
+        Self::new(
+            code,
+            format!("the store could not be read or written: {error}"),
+        )
     }
 }
 

@@ -5,6 +5,9 @@
 //! the bottom: `types`, `error` · `order`, `config`, `text` · `score`,
 //! `lineage`, `index`, `render` · `store`, `retrieve` · `active` · `engine`.
 
+// Tests compare results that must be equal bit for bit.
+#![cfg_attr(test, allow(clippy::float_cmp))]
+
 pub mod active;
 pub mod calendar;
 pub mod config;

@@ -57,7 +57,9 @@ impl Lineage {
     ) -> Vec<Edge> {
         let mut edges = BTreeSet::new();
         for claim in claims {
-            let Some(topic) = self.topic_of(claim) else { continue };
+            let Some(topic) = self.topic_of(claim) else {
+                continue;
+            };
             for older in self.topics.get(&topic).into_iter().flatten() {
                 if older.id == id
                     || (role == "assistant" && !older.by_assistant)
@@ -67,7 +69,13 @@ impl Lineage {
                 }
                 if let Some(relation) = relation(claim, signals, older) {
                     let topic = topic.clone();
-                    edges.insert(Edge { older: older.id, newer: id, relation, topic, by_caller: false });
+                    edges.insert(Edge {
+                        older: older.id,
+                        newer: id,
+                        relation,
+                        topic,
+                        by_caller: false,
+                    });
                 }
             }
         }
@@ -77,7 +85,9 @@ impl Lineage {
     /// Makes a turn's claims known, so that newer ones can relate to them.
     pub fn register(&mut self, id: InteractionId, role: &str, claims: &[Claim]) {
         for claim in claims {
-            let Some(topic) = self.topic_of(claim) else { continue };
+            let Some(topic) = self.topic_of(claim) else {
+                continue;
+            };
             self.topics_of.entry(id).or_default().insert(topic.clone());
             self.topics.entry(topic).or_default().push(Standing {
                 id,
@@ -140,7 +150,13 @@ impl Lineage {
                 return true;
             }
             if seen.insert(id) {
-                open.extend(self.outgoing.get(&id).into_iter().flatten().map(|e| e.older));
+                open.extend(
+                    self.outgoing
+                        .get(&id)
+                        .into_iter()
+                        .flatten()
+                        .map(|e| e.older),
+                );
             }
         }
         false
@@ -158,7 +174,9 @@ impl Lineage {
     /// Whether a turn still stands: void as a whole, or once each topic it
     /// speaks of has been taken over by a newer turn.
     pub fn validity(&self, id: InteractionId) -> Validity {
-        let Some(edges) = self.incoming.get(&id) else { return Validity::Current };
+        let Some(edges) = self.incoming.get(&id) else {
+            return Validity::Current;
+        };
         let whole = edges.iter().filter(|e| e.topic.is_empty());
         if let Some(v) = whole.filter_map(|e| e.relation.suppresses()).max() {
             return v;
@@ -253,7 +271,11 @@ fn relation(newer: &Claim, signals: Signals, older: &Standing) -> Option<Relatio
         (n, o) => state(n) && state(o),
     };
     if names_old && (corrects || signals.has(Signals::REPLACEMENT)) || same_matter {
-        return Some(if corrects { Relation::Corrects } else { Relation::Supersedes });
+        return Some(if corrects {
+            Relation::Corrects
+        } else {
+            Relation::Supersedes
+        });
     }
     None
 }
@@ -285,9 +307,27 @@ mod tests {
     #[test]
     fn a_newer_state_supersedes_and_chains() {
         let mut l = Lineage::default();
-        say(&mut l, 0, "user", 0, claim("current_state", "residence", "rome"));
-        say(&mut l, 1, "user", 0, claim("current_state", "residence", "berlin"));
-        let edges = say(&mut l, 2, "user", 0, claim("current_state", "residence", "porto"));
+        say(
+            &mut l,
+            0,
+            "user",
+            0,
+            claim("current_state", "residence", "rome"),
+        );
+        say(
+            &mut l,
+            1,
+            "user",
+            0,
+            claim("current_state", "residence", "berlin"),
+        );
+        let edges = say(
+            &mut l,
+            2,
+            "user",
+            0,
+            claim("current_state", "residence", "porto"),
+        );
         assert_eq!(edges.len(), 1, "rome was superseded already");
         assert_eq!(l.validity(0), Validity::Superseded);
         assert_eq!(l.validity(1), Validity::Superseded);
@@ -306,8 +346,20 @@ mod tests {
     fn an_assistant_never_supersedes_a_user() {
         let mut l = Lineage::default();
         say(&mut l, 0, "user", 0, claim("current_state", "port", "3000"));
-        assert!(say(&mut l, 1, "assistant", 0, claim("current_state", "port", "1")).is_empty());
-        assert_eq!(say(&mut l, 2, "user", 0, claim("current_state", "port", "2")).len(), 2);
+        assert!(
+            say(
+                &mut l,
+                1,
+                "assistant",
+                0,
+                claim("current_state", "port", "1")
+            )
+            .is_empty()
+        );
+        assert_eq!(
+            say(&mut l, 2, "user", 0, claim("current_state", "port", "2")).len(),
+            2
+        );
     }
 
     #[test]
@@ -316,7 +368,13 @@ mod tests {
         say(&mut l, 0, "user", 0, claim("current_state", "port", "3000"));
         let mut c = claim("correction", "", "8080");
         c.old_value = Some("3000".into());
-        let edges = say(&mut l, 1, "user", Signals::CORRECTION | Signals::REPLACEMENT, c);
+        let edges = say(
+            &mut l,
+            1,
+            "user",
+            Signals::CORRECTION | Signals::REPLACEMENT,
+            c,
+        );
         assert_eq!(edges[0].relation, Relation::Corrects);
         assert_eq!(l.validity(0), Validity::Corrected);
         say(&mut l, 2, "user", 0, claim("current_state", "port", "9090"));
@@ -326,12 +384,24 @@ mod tests {
     #[test]
     fn a_turn_with_two_topics_stands_until_both_are_taken_over() {
         let mut l = Lineage::default();
-        let both = [claim("preference", "drink", "tea"), claim("current_state", "residence", "rome")];
+        let both = [
+            claim("preference", "drink", "tea"),
+            claim("current_state", "residence", "rome"),
+        ];
         l.register(0, "user", &both);
         say(&mut l, 1, "user", 0, claim("preference", "drink", "coffee"));
         assert_eq!(l.validity(0), Validity::Current);
-        assert_eq!(l.validity_on(0, &topic_key("ana", "drink")), Validity::Superseded);
-        say(&mut l, 2, "user", 0, claim("current_state", "residence", "berlin"));
+        assert_eq!(
+            l.validity_on(0, &topic_key("ana", "drink")),
+            Validity::Superseded
+        );
+        say(
+            &mut l,
+            2,
+            "user",
+            0,
+            claim("current_state", "residence", "berlin"),
+        );
         assert_eq!(l.validity(0), Validity::Superseded);
     }
 

@@ -71,7 +71,13 @@ fn dated(text: &str, times: &[TimeExpression], from: usize, to: usize, resolve: 
     let mut inserts = inserts.into_iter().peekable();
     let mut out = String::with_capacity(text.len());
     let last = text.chars().count();
-    for (i, c) in text.chars().map(Some).chain(std::iter::once(None)).enumerate().take(last + 1) {
+    for (i, c) in text
+        .chars()
+        .map(Some)
+        .chain(std::iter::once(None))
+        .enumerate()
+        .take(last + 1)
+    {
         while let Some((_, words)) = inserts.next_if(|(at, _)| *at <= i) {
             if i > from && i <= to {
                 out.push_str(&format!(" [{words}]"));
@@ -92,7 +98,8 @@ pub fn sentences(text: &str) -> Vec<(usize, usize)> {
     for i in 0..chars.len() {
         let ends = chars[i] == '\n'
             || matches!(chars[i], '。' | '！' | '？')
-            || (matches!(chars[i], '.' | '!' | '?') && chars.get(i + 1).is_none_or(|c| c.is_whitespace()));
+            || (matches!(chars[i], '.' | '!' | '?')
+                && chars.get(i + 1).is_none_or(|c| c.is_whitespace()));
         if ends {
             spans.push((start, i + 1));
             start = i + 1;
@@ -113,7 +120,9 @@ pub fn without_rendered(text: &str) -> String {
     loop {
         let open = [RECALLED, ACTIVE].iter().filter_map(|h| rest.find(h)).min();
         let Some(open) = open else { break };
-        let Some(close) = rest[open..].find(END) else { break };
+        let Some(close) = rest[open..].find(END) else {
+            break;
+        };
         out.push_str(&rest[..open]);
         rest = rest[open + close + END.len()..].trim_start_matches('\n');
     }
@@ -158,13 +167,20 @@ mod tests {
             grain: "day".into(),
             words: "7 May 2023".into(),
         }];
-        let l = Line { turn: &t, times: &times, cut: None };
+        let l = Line {
+            turn: &t,
+            times: &times,
+            cut: None,
+        };
         assert_eq!(
             line(&l, true),
             "[8 May 2023, 1:56 pm] Ana (superseded): I moved yesterday [7 May 2023]."
         );
         assert!(line(&l, false).ends_with("I moved yesterday."));
-        let cut = Line { cut: Some((2, 17)), ..l };
+        let cut = Line {
+            cut: Some((2, 17)),
+            ..l
+        };
         assert!(line(&cut, true).ends_with("[…] moved yesterday [7 May 2023] […]"));
     }
 

@@ -87,7 +87,10 @@ mod tests {
 
     #[test]
     fn cjk_runs_become_bigrams() {
-        assert_eq!(cjk_bigrams("我住在北京 ok 猫"), ["我住", "住在", "在北", "北京", "猫"]);
+        assert_eq!(
+            cjk_bigrams("我住在北京 ok 猫"),
+            ["我住", "住在", "在北", "北京", "猫"]
+        );
         assert!(cjk_bigrams("plain words").is_empty());
     }
 

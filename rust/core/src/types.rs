@@ -46,8 +46,12 @@ pub enum Relation {
 
 impl Relation {
     /// Every relation, in the order of their stored numbers.
-    pub const ALL: [Relation; 4] =
-        [Self::Supersedes, Self::ConflictsWith, Self::Corrects, Self::Invalidates];
+    pub const ALL: [Relation; 4] = [
+        Self::Supersedes,
+        Self::ConflictsWith,
+        Self::Corrects,
+        Self::Invalidates,
+    ];
 
     /// The name users write.
     pub fn as_str(self) -> &'static str {
@@ -126,7 +130,10 @@ impl Signals {
 
     /// Names of the set bits, in the paper's order.
     pub fn names(self) -> Vec<&'static str> {
-        (0..8).filter(|b| self.0 >> b & 1 == 1).map(|b| Self::NAMES[b]).collect()
+        (0..8)
+            .filter(|b| self.0 >> b & 1 == 1)
+            .map(|b| Self::NAMES[b])
+            .collect()
     }
 }
 

@@ -92,13 +92,24 @@ impl Facts {
             entities: self
                 .entities
                 .into_iter()
-                .map(|e| core::Entity { text: e.text, label: e.label, start: e.start, end: e.end })
+                .map(|e| core::Entity {
+                    text: e.text,
+                    label: e.label,
+                    start: e.start,
+                    end: e.end,
+                })
                 .collect(),
             signals,
             cues: self
                 .cues
                 .into_iter()
-                .map(|c| core::Cue { signal: c.signal, text: c.text, start: c.start, end: c.end, rule: c.rule })
+                .map(|c| core::Cue {
+                    signal: c.signal,
+                    text: c.text,
+                    start: c.start,
+                    end: c.end,
+                    rule: c.rule,
+                })
                 .collect(),
             claims: self
                 .claims
@@ -114,7 +125,11 @@ impl Facts {
                 .collect(),
             social: self.social,
             terms: self.terms,
-            times: self.times.into_iter().map(TimeExpression::into_core).collect(),
+            times: self
+                .times
+                .into_iter()
+                .map(TimeExpression::into_core)
+                .collect(),
             cards: self.cards.into_iter().map(CardFacts::into_core).collect(),
         })
     }
@@ -177,7 +192,9 @@ pub struct NewTurn {
 impl NewTurn {
     pub fn into_core(self) -> PyResult<core::NewTurn> {
         let provenance = match self.provenance {
-            Some(json) => Some(serde_json::from_str(&json).map_err(|e| PyValueError::new_err(e.to_string()))?),
+            Some(json) => Some(
+                serde_json::from_str(&json).map_err(|e| PyValueError::new_err(e.to_string()))?,
+            ),
             None => None,
         };
         Ok(core::NewTurn {
@@ -235,7 +252,12 @@ pub fn token_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i8>> {
 
 /// A turn with its analysis: `(turn, facts, passages, card vectors)`.
 #[derive(FromPyObject)]
-pub struct Analysed<'py>(NewTurn, Facts, Vec<Passage<'py>>, Vec<PyReadonlyArray1<'py, f32>>);
+pub struct Analysed<'py>(
+    NewTurn,
+    Facts,
+    Vec<Passage<'py>>,
+    Vec<PyReadonlyArray1<'py, f32>>,
+);
 
 impl Analysed<'_> {
     pub fn into_core(self, keep_tokens: bool) -> PyResult<core::AnalysedTurn> {
@@ -243,8 +265,14 @@ impl Analysed<'_> {
         Ok(core::AnalysedTurn {
             turn: turn.into_core()?,
             facts: facts.into_core()?,
-            passages: passages.iter().map(|p| p.to_core(keep_tokens)).collect::<PyResult<_>>()?,
-            card_vectors: cards.iter().map(|v| Ok(quantise(v.as_slice()?))).collect::<PyResult<_>>()?,
+            passages: passages
+                .iter()
+                .map(|p| p.to_core(keep_tokens))
+                .collect::<PyResult<_>>()?,
+            card_vectors: cards
+                .iter()
+                .map(|v| Ok(quantise(v.as_slice()?)))
+                .collect::<PyResult<_>>()?,
         })
     }
 }

@@ -40,7 +40,8 @@ pub fn detached<T: Send>(
 #[pyfunction]
 fn load_config(py: Python<'_>, preset: &str, user: &str) -> PyResult<String> {
     let config = config::load(preset, user).map_err(|e| raise(py, &e))?;
-    serde_json::to_string(&config).map_err(|e| raise(py, &Error::new(Code::ConfigType, e.to_string())))
+    serde_json::to_string(&config)
+        .map_err(|e| raise(py, &Error::new(Code::ConfigType, e.to_string())))
 }
 
 /// The annotated defaults as TOML text.
@@ -59,7 +60,13 @@ fn error_codes() -> Vec<&'static str> {
 #[pyfunction]
 fn count_tokens(py: Python<'_>, text: &str, counter: &str) -> PyResult<u32> {
     let tokenizer = ebbtide_core::text::tokenizer(counter).ok_or_else(|| {
-        raise(py, &Error::new(Code::ConfigRange, format!("no token counter is called {counter:?}")))
+        raise(
+            py,
+            &Error::new(
+                Code::ConfigRange,
+                format!("no token counter is called {counter:?}"),
+            ),
+        )
     })?;
     Ok(py.detach(|| ebbtide_core::text::count_tokens(tokenizer, text)))
 }

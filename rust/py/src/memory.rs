@@ -27,8 +27,12 @@ fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py
 }
 
 fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json)
-        .map_err(|e| raise(py, &Error::new(Code::InputField, format!("unusable {what}: {e}"))))
+    serde_json::from_str(json).map_err(|e| {
+        raise(
+            py,
+            &Error::new(Code::InputField, format!("unusable {what}: {e}")),
+        )
+    })
 }
 
 /// An open store file. It closes when it and its memories are closed.
@@ -49,12 +53,18 @@ impl StoreHandle {
         holder: String,
         synchronous_full: bool,
     ) -> PyResult<Self> {
-        let options = OpenOptions { read_only, holder, synchronous_full };
+        let options = OpenOptions {
+            read_only,
+            holder,
+            synchronous_full,
+        };
         let store = detached(py, || match path {
             Some(path) => Store::open(&path, &options),
             None => Store::in_memory(),
         })?;
-        Ok(Self { store: Mutex::new(Some(Arc::new(Mutex::new(store)))) })
+        Ok(Self {
+            store: Mutex::new(Some(Arc::new(Mutex::new(store)))),
+        })
     }
 
     fn namespaces(&self, py: Python<'_>) -> PyResult<Vec<String>> {
@@ -73,7 +83,10 @@ impl StoreHandle {
             let shared = self.get()?;
             let mut store = lock(&shared);
             let found = store.find_namespace(name)?.ok_or_else(|| {
-                Error::new(Code::NotFoundNamespace, format!("the store has no namespace {name:?}"))
+                Error::new(
+                    Code::NotFoundNamespace,
+                    format!("the store has no namespace {name:?}"),
+                )
             })?;
             store.transaction(|s| s.erase_namespace(&found))?;
             store.scrub()
@@ -114,7 +127,10 @@ impl MemoryHandle {
     ) -> PyResult<T> {
         detached(py, || match lock(&self.engine).as_mut() {
             Some(engine) => work(engine),
-            None => Err(Error::new(Code::StoreClosed, "this memory was closed; open it again")),
+            None => Err(Error::new(
+                Code::StoreClosed,
+                "this memory was closed; open it again",
+            )),
         })
     }
 }
@@ -138,9 +154,18 @@ impl MemoryHandle {
             by_name.insert(name.clone(), from_json(py, "configuration", json)?);
         }
         let keep_tokens = config.store.token_vectors;
-        let options = MemoryOptions { namespace, config, presets: by_name, analyser, reindexing };
+        let options = MemoryOptions {
+            namespace,
+            config,
+            presets: by_name,
+            analyser,
+            reindexing,
+        };
         let engine = detached(py, || Engine::open(store.get()?, options))?;
-        Ok(Self { engine: Mutex::new(Some(engine)), keep_tokens })
+        Ok(Self {
+            engine: Mutex::new(Some(engine)),
+            keep_tokens,
+        })
     }
 
     /// Stores analysed turns: a list of `(turn, facts, passages, card vectors)`.
@@ -158,7 +183,10 @@ impl MemoryHandle {
         py: Python<'py>,
         turns: Vec<NewTurn>,
     ) -> PyResult<(Vec<u64>, Bound<'py, PyAny>)> {
-        let turns = turns.into_iter().map(NewTurn::into_core).collect::<PyResult<Vec<_>>>()?;
+        let turns = turns
+            .into_iter()
+            .map(NewTurn::into_core)
+            .collect::<PyResult<Vec<_>>>()?;
         let (ids, report) = self.with(py, |e| e.journal(&turns))?;
         Ok((ids, to_python(py, &report)?))
     }
@@ -287,7 +315,9 @@ impl MemoryHandle {
     ) -> PyResult<String> {
         let query = query.into_core()?;
         let options = recall_options(py, limit, preset, filters, false)?;
-        self.with(py, |e| e.render(&query, &options, max_tokens, include_active))
+        self.with(py, |e| {
+            e.render(&query, &options, max_tokens, include_active)
+        })
     }
 
     fn close(&self, py: Python<'_>) {
@@ -304,11 +334,19 @@ fn recall_options(
 ) -> PyResult<RecallOptions> {
     let filters = match filters {
         Some(f) => depythonize(&f).map_err(|e| {
-            raise(py, &Error::new(Code::InputField, format!("unusable filters: {e}")))
+            raise(
+                py,
+                &Error::new(Code::InputField, format!("unusable filters: {e}")),
+            )
         })?,
         None => Default::default(),
     };
-    Ok(RecallOptions { limit, preset, filters, trace })
+    Ok(RecallOptions {
+        limit,
+        preset,
+        filters,
+        trace,
+    })
 }
 
 /// A question: `(frame, vector, tokens, token terms)`.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "_predicate_and_object",
+    "can_act",
     "event",
     "has_clausal_object",
     "points_ahead",

@@ -44,6 +44,7 @@ _EATS = re.compile(
 _DENIAL = re.compile(r"\b(?:not|no longer|never)\b|n't", re.IGNORECASE)
 _FORBIDDING = re.compile(r"forbidden|prohibited|banned|off", re.IGNORECASE)
 _REQUIRING = re.compile(r"required|mandatory|compulsory", re.IGNORECASE)
+_VAGUE = ("it", "that", "this", "he", "she", "they", "there")
 _AGAIN = re.compile(r"\b(?:again|now|from now on)\b", re.IGNORECASE)
 
 
@@ -66,20 +67,15 @@ def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedCla
     ):
         return
     match = _STATED.search(clause.text)
-    if match and match.group("what").lower().strip() not in (
-        "it",
-        "that",
-        "this",
-        "he",
-        "she",
-        "they",
-        "there",
+    if (
+        match
+        and match.group("what").lower().strip() not in _VAGUE
+        and match.group("what").lower() not in ("i", "we", "you")
     ):
-        if match.group("what").lower() not in ("i", "we", "you"):
-            yield from _rule(
-                reader, clause, match, match.start("what"), match.end("what"), _stated_value(match)
-            )
-            return
+        yield from _rule(
+            reader, clause, match, match.start("what"), match.end("what"), _stated_value(match)
+        )
+        return
     match = _IMPERATIVE.search(clause.text)
     if match:
         word = match.group("word").lower()

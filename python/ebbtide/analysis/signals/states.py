@@ -19,7 +19,8 @@ _NOT_STATE = word_set(
     """
     think believe guess hope know mean see understand agree love like enjoy hate prefer dislike
     want wish need appreciate promise bet admire remember forget suppose wonder imagine recommend
-    suggest thank hear say tell look feel get swear doubt care miss value wanna wan gon gonna gotta got reccomend rock root apologize congratulate expect
+    suggest thank hear say tell look feel get swear doubt care miss value wanna wan gon gonna gotta
+    got reccomend rock root apologize congratulate expect
     mind let recall realize notice figure assume dream picture adore trust respect cherish salute
     """
 )
@@ -44,8 +45,8 @@ _PRAISE = word_set(
 )
 _NOT_PROGRESSIVE = word_set(
     """
-    go look hope hop kid joke wonder love enjoy like hate say tell feel send root wish beg be get hear
-    dream miss guess cheer count rock kill nail check push keep head
+    go look hope hop kid joke wonder love enjoy like hate say tell feel send root wish beg be get
+    hear dream miss guess cheer count rock kill nail check push keep head
     """
 )
 _ONGOING = word_set(

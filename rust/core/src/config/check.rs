@@ -19,12 +19,17 @@ pub fn ranges(c: &Config) -> Result<()> {
 /// TOML knows `inf` and `nan`; no setting does.
 fn finite(c: &Config) -> Result<()> {
     let json = serde_json::to_value(c).map_err(|e| {
-        Error::new(Code::ConfigType, format!("the configuration is unusable: {e}"))
+        Error::new(
+            Code::ConfigType,
+            format!("the configuration is unusable: {e}"),
+        )
     })?;
     // serde_json writes a number that is not finite as null, and nothing else is null.
     for (section, keys) in json.as_object().into_iter().flatten() {
         for (key, value) in keys.as_object().into_iter().flatten() {
-            let list = value.as_array().is_some_and(|a| a.iter().any(serde_json::Value::is_null));
+            let list = value
+                .as_array()
+                .is_some_and(|a| a.iter().any(serde_json::Value::is_null));
             if value.is_null() || list {
                 return refuse(format!("[{section}] {key} must be a finite number"));
             }
@@ -38,11 +43,14 @@ fn scoring_and_decay(c: &Config) -> Result<()> {
     if s.entity_cap < 1 {
         return refuse("[scoring_weights] entity_cap must be at least 1".into());
     }
-    for (key, value) in
-        [("social_threshold", s.social_threshold), ("min_social_score", s.min_social_score)]
-    {
+    for (key, value) in [
+        ("social_threshold", s.social_threshold),
+        ("min_social_score", s.min_social_score),
+    ] {
         if !(0.0..=1.0).contains(&value) {
-            return refuse(format!("[scoring_weights] {key} must lie in [0, 1], not {value}"));
+            return refuse(format!(
+                "[scoring_weights] {key} must lie in [0, 1], not {value}"
+            ));
         }
     }
     if d.lambda_base < 0.0 {
@@ -80,11 +88,26 @@ fn capacity(c: &Config) -> Result<()> {
             return refuse(format!("[capacity] {key} must be at least 1"));
         }
     }
-    one_of("capacity", "when_only_healthy", &a.when_only_healthy, &["keep", "evict_lowest"])?;
+    one_of(
+        "capacity",
+        "when_only_healthy",
+        &a.when_only_healthy,
+        &["keep", "evict_lowest"],
+    )?;
     if text::tokenizer(&a.token_counter).is_none() {
-        return one_of("capacity", "token_counter", "", &["cl100k_base", "o200k_base"]);
+        return one_of(
+            "capacity",
+            "token_counter",
+            "",
+            &["cl100k_base", "o200k_base"],
+        );
     }
-    one_of("store", "synchronous", &c.store.synchronous, &["normal", "full"])?;
+    one_of(
+        "store",
+        "synchronous",
+        &c.store.synchronous,
+        &["normal", "full"],
+    )?;
     if c.nlp.vector_dim < 1 || c.nlp.threads < 1 {
         return refuse("[nlp] vector_dim and threads must be at least 1".into());
     }
@@ -99,11 +122,21 @@ fn capacity(c: &Config) -> Result<()> {
 
 fn recall(c: &Config) -> Result<()> {
     let r = &c.retrieval;
-    one_of("ltm", "storage_type", &c.ltm.storage_type, &["sqlite", "chroma", "file", "null"])?;
+    one_of(
+        "ltm",
+        "storage_type",
+        &c.ltm.storage_type,
+        &["sqlite", "chroma", "file", "null"],
+    )?;
     if !(0.0..=2.0).contains(&c.ltm.distance_threshold) {
         return refuse("[ltm] distance_threshold must lie in [0, 2]".into());
     }
-    one_of("retrieval", "stale_policy", &r.stale_policy, &["drop", "demote"])?;
+    one_of(
+        "retrieval",
+        "stale_policy",
+        &r.stale_policy,
+        &["drop", "demote"],
+    )?;
     for (key, list, length) in [
         ("answerability_weights", &r.answerability_weights, 10),
         ("answerability_penalties", &r.answerability_penalties, 3),
@@ -123,7 +156,9 @@ fn recall(c: &Config) -> Result<()> {
         return refuse("[retrieval] adaptive_floor must lie in [0, 1]".into());
     }
     if r.final_recall_limit < 1 || c.render.max_tokens < 1 {
-        return refuse("[retrieval] final_recall_limit and [render] max_tokens must be at least 1".into());
+        return refuse(
+            "[retrieval] final_recall_limit and [render] max_tokens must be at least 1".into(),
+        );
     }
     Ok(())
 }
@@ -132,5 +167,7 @@ fn one_of(section: &str, key: &str, value: &str, allowed: &[&str]) -> Result<()>
     if allowed.contains(&value) {
         return Ok(());
     }
-    refuse(format!("[{section}] {key} must be one of {allowed:?}, not {value:?}"))
+    refuse(format!(
+        "[{section}] {key} must be one of {allowed:?}, not {value:?}"
+    ))
 }

@@ -31,9 +31,12 @@ pub fn load(preset: &str, user: &str) -> Result<Config> {
         }
     }
     overlay(&mut table, &parse(user)?)?;
-    let config: Config = Value::Table(table)
-        .try_into()
-        .map_err(|e| Error::new(Code::ConfigType, format!("the configuration is unusable: {e}")))?;
+    let config: Config = Value::Table(table).try_into().map_err(|e| {
+        Error::new(
+            Code::ConfigType,
+            format!("the configuration is unusable: {e}"),
+        )
+    })?;
     check::ranges(&config)?;
     Ok(config)
 }
@@ -44,10 +47,15 @@ fn defaults() -> Table {
 
 fn parse(text: &str) -> Result<Table> {
     text.parse::<Table>().map_err(|e| {
-        let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].lines().count().max(1));
+        let line = e.span().map_or(0, |s| {
+            text[..s.start.min(text.len())].lines().count().max(1)
+        });
         Error::new(
             Code::ConfigSyntax,
-            format!("line {line} of the configuration is not valid TOML: {}", e.message()),
+            format!(
+                "line {line} of the configuration is not valid TOML: {}",
+                e.message()
+            ),
         )
     })
 }
@@ -81,14 +89,18 @@ fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) 
         .map(|k| (k, strsim::jaro_winkler(k, name)))
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)));
     let hint = nearest.map_or(String::new(), |(k, _)| format!("; did you mean `{k}`?"));
-    Error::new(Code::ConfigUnknownKey, format!("unknown {what}: `{name}`{hint}"))
+    Error::new(
+        Code::ConfigUnknownKey,
+        format!("unknown {what}: `{name}`{hint}"),
+    )
 }
 
 /// The user's value in the default's type: whole numbers pass where the default
 /// is a fraction; `entity_labels` may be a word or a list.
 fn coerce(section: &str, key: &str, default: &Value, value: &Value) -> Result<Value> {
     match (default, value) {
-        (Value::Float(_), Value::Integer(i)) => {
+        (Value::Float(_), Value::Integer(i)) =>
+        {
             #[allow(clippy::cast_precision_loss)]
             Ok(Value::Float(*i as f64))
         }
@@ -164,7 +176,10 @@ mod tests {
 
     #[test]
     fn wrong_types_and_syntax_are_told_apart() {
-        assert_eq!(code("[capacity]\ntoken_budget = \"many\""), Code::ConfigType);
+        assert_eq!(
+            code("[capacity]\ntoken_budget = \"many\""),
+            Code::ConfigType
+        );
         assert_eq!(code("capacity = 3"), Code::ConfigType);
         assert_eq!(code("[capacity"), Code::ConfigSyntax);
     }

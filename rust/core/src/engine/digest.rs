@@ -44,7 +44,14 @@ impl Engine {
             hash.update(t.tokens.to_le_bytes());
             if let Some(d) = loaded.derived {
                 let s = d.score;
-                for x in [s.divergence, s.z_content, s.z_op, s.z_prov, s.omega_raw, s.omega] {
+                for x in [
+                    s.divergence,
+                    s.z_content,
+                    s.z_op,
+                    s.z_prov,
+                    s.omega_raw,
+                    s.omega,
+                ] {
                     hash.update(x.to_bits().to_le_bytes());
                 }
                 hash.update([d.facts.signals.0]);

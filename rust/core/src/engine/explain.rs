@@ -13,7 +13,10 @@ impl Engine {
         let turn = self.get(id)?;
         let (derived, decisions) = {
             let store = self.store();
-            (store.derived(&self.namespace, id)?, store.decisions(&self.namespace, id)?)
+            (
+                store.derived(&self.namespace, id)?,
+                store.decisions(&self.namespace, id)?,
+            )
         };
         let Some(d) = derived else {
             return Ok(json!({"turn": turn, "analysis": "pending"}));
@@ -76,7 +79,10 @@ impl Engine {
             .cards
             .iter()
             .map(|c| {
-                let topic = c.identity.as_ref().map(|i| crate::lineage::topic_key(&c.subject, i));
+                let topic = c
+                    .identity
+                    .as_ref()
+                    .map(|i| crate::lineage::topic_key(&c.subject, i));
                 let validity = match topic {
                     Some(topic) => self.lineage.validity_on(id, &topic),
                     None => self.lineage.validity(id),
@@ -92,7 +98,14 @@ impl Engine {
         let archived = self.turns.values().filter(|t| t.archived).count();
         let mut validity = std::collections::BTreeMap::new();
         for id in self.turns.keys() {
-            *validity.entry(json!(self.lineage.validity(*id)).as_str().unwrap_or("").to_owned()).or_insert(0u64) += 1;
+            *validity
+                .entry(
+                    json!(self.lineage.validity(*id))
+                        .as_str()
+                        .unwrap_or("")
+                        .to_owned(),
+                )
+                .or_insert(0u64) += 1;
         }
         let decisions: serde_json::Map<String, Value> = self
             .store()

@@ -34,14 +34,22 @@ impl Engine {
     pub fn open(store: SharedStore, options: MemoryOptions) -> Result<Self> {
         let counter = &options.config.capacity.token_counter;
         let tokenizer = text::tokenizer(counter).ok_or_else(|| {
-            Error::new(Code::ConfigRange, format!("no token counter is called {counter:?}"))
+            Error::new(
+                Code::ConfigRange,
+                format!("no token counter is called {counter:?}"),
+            )
         })?;
         let namespace = store
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .namespace(&options.namespace, counter)?;
         if !options.reindexing {
-            check_fingerprints(&namespace.analyser, &options.analyser, &namespace.token_counter, counter)?;
+            check_fingerprints(
+                &namespace.analyser,
+                &options.analyser,
+                &namespace.token_counter,
+                counter,
+            )?;
         }
         let mut engine = Self {
             window: Window::new(options.config.capacity.window_size as usize),
@@ -126,7 +134,8 @@ impl Engine {
         self.lexical.push(id, terms.iter().map(String::as_str));
         let stems = bm25_terms(turn.speaker.as_deref(), &terms);
         self.bm25.push(id, stems.iter().map(String::as_str));
-        self.cards.push(id, &turn.role, facts, &derived.card_vectors, dimension);
+        self.cards
+            .push(id, &turn.role, facts, &derived.card_vectors, dimension);
         let meta = TurnMeta {
             role: self.intern(&turn.role),
             speaker: turn.speaker.as_deref().map(|s| self.intern(&text::fold(s))),
@@ -175,7 +184,12 @@ pub(super) fn bm25_terms(speaker: Option<&str>, terms: &[String]) -> Vec<String>
     stems
 }
 
-fn check_fingerprints(stored: &str, current: &str, counter: &str, current_counter: &str) -> Result<()> {
+fn check_fingerprints(
+    stored: &str,
+    current: &str,
+    counter: &str,
+    current_counter: &str,
+) -> Result<()> {
     if !stored.is_empty() && stored != current {
         return Err(Error::new(
             Code::FingerprintAnalyser,

@@ -76,7 +76,10 @@ impl Engine {
 
     fn open_only(&self) -> Result<()> {
         if self.closed {
-            return Err(Error::new(Code::StoreClosed, "this memory was closed; open it again"));
+            return Err(Error::new(
+                Code::StoreClosed,
+                "this memory was closed; open it again",
+            ));
         }
         Ok(())
     }
@@ -152,11 +155,7 @@ impl Engine {
     }
 
     /// Up to `limit` turns from id `from` on, in id order, optionally of one state.
-    pub fn page(
-        &self,
-        from: InteractionId,
-        limit: u32,
-    ) -> Result<Vec<StoredTurn>> {
+    pub fn page(&self, from: InteractionId, limit: u32) -> Result<Vec<StoredTurn>> {
         self.open_only()?;
         let page = self.store().page(&self.namespace, from, limit)?;
         Ok(page.into_iter().map(|t| self.complete(t)).collect())
@@ -165,7 +164,11 @@ impl Engine {
     /// The turns connected to one by lineage, itself included, in id order.
     pub fn history(&self, id: InteractionId) -> Result<Vec<StoredTurn>> {
         self.get(id)?;
-        self.lineage.history(id).into_iter().map(|id| self.get(id)).collect()
+        self.lineage
+            .history(id)
+            .into_iter()
+            .map(|id| self.get(id))
+            .collect()
     }
 
     /// Validity of a turn.
@@ -175,7 +178,13 @@ impl Engine {
 
     /// Active or archived.
     pub fn state(&self, id: InteractionId) -> Option<State> {
-        self.turns.get(&id).map(|t| if t.archived { State::Archived } else { State::Active })
+        self.turns.get(&id).map(|t| {
+            if t.archived {
+                State::Archived
+            } else {
+                State::Active
+            }
+        })
     }
 
     /// Closes the memory; the store closes with its last memory.

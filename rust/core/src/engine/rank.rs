@@ -27,15 +27,30 @@ struct Late {
 
 impl Engine {
     /// Scores every candidate; those past the first stage are dropped.
-    pub(super) fn rank_fused(&self, pool: &mut [Candidate], query: &Query, c: &Config) -> Result<()> {
+    pub(super) fn rank_fused(
+        &self,
+        pool: &mut [Candidate],
+        query: &Query,
+        c: &Config,
+    ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
-        let stems: Vec<String> =
-            self.query_terms(&query.frame).iter().map(|t| text::stem(t)).collect();
-        let bm25: Column = pool.iter().map(|c| self.bm25.bm25_of(&stems, c.id)).collect();
+        let stems: Vec<String> = self
+            .query_terms(&query.frame)
+            .iter()
+            .map(|t| text::stem(t))
+            .collect();
+        let bm25: Column = pool
+            .iter()
+            .map(|c| self.bm25.bm25_of(&stems, c.id))
+            .collect();
         self.first_stage(pool, &bm25, r.late_interaction_k.max(1));
         let top = bm25.iter().copied().fold(0.0, f64::max);
         let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
-        let late = if r.late_interaction { self.late_scores(pool, query, r)? } else { None };
+        let late = if r.late_interaction {
+            self.late_scores(pool, query, r)?
+        } else {
+            None
+        };
         let absolute: Column = match &late {
             Some(l) => l.own.clone(),
             None => pool.iter().map(|c| c.answerability.features[0]).collect(),
@@ -45,9 +60,12 @@ impl Engine {
             c.terms = similarity[i].clone();
             let near = self.neighbours(c.id, r.late_interaction_window);
             let near = near.iter().filter(|n| **n != c.id);
-            let best = near.map(|n| self.bm25.bm25_of(&stems, *n)).fold(0.0, f64::max);
+            let best = near
+                .map(|n| self.bm25.bm25_of(&stems, *n))
+                .fold(0.0, f64::max);
             c.terms.insert("bm25", w.bm25 * share(bm25[i]));
-            c.terms.insert("bm25_neighbours", w.bm25_neighbours * share(best));
+            c.terms
+                .insert("bm25_neighbours", w.bm25_neighbours * share(best));
             let said = self.what_is_said(c, query, w);
             c.terms.extend(said);
             let standing = self.what_stands(c, &query.frame, w);
@@ -74,7 +92,12 @@ impl Engine {
     }
 
     /// `None` where the question or the memory has no token vectors.
-    fn late_scores(&self, pool: &[Candidate], query: &Query, r: &Retrieval) -> Result<Option<Late>> {
+    fn late_scores(
+        &self,
+        pool: &[Candidate],
+        query: &Query,
+        r: &Retrieval,
+    ) -> Result<Option<Late>> {
         let dimension = self.flat.dimension();
         if query.tokens.is_empty() || dimension == 0 {
             return Ok(None);
@@ -82,12 +105,19 @@ impl Engine {
         let weights: Column = query
             .token_terms
             .iter()
-            .map(|t| t.as_ref().map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t))))
+            .map(|t| {
+                t.as_ref()
+                    .map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t)))
+            })
             .collect();
         let mut matches: BTreeMap<InteractionId, Vec<f64>> = BTreeMap::new();
         let store = self.store();
         let zero = vec![0.0; pool.len()];
-        let mut late = Late { own: zero.clone(), window: zero.clone(), previous: zero };
+        let mut late = Late {
+            own: zero.clone(),
+            window: zero.clone(),
+            previous: zero,
+        };
         let mut any = false;
         for (i, c) in pool.iter().enumerate().filter(|(_, c)| c.dropped.is_none()) {
             let mut window: Vec<f64> = Vec::new();
@@ -114,28 +144,41 @@ impl Engine {
     /// Terms of what the turn says, measured against what is asked.
     fn what_is_said(&self, c: &Candidate, query: &Query, w: &Ranking) -> Vec<(&'static str, f64)> {
         let q = &query.frame;
-        let Some(meta) = self.turns.get(&c.id) else { return Vec::new() };
+        let Some(meta) = self.turns.get(&c.id) else {
+            return Vec::new();
+        };
         let one = |yes: bool| f64::from(u8::from(yes));
         let f = &c.answerability.features;
-        let by_named = meta.speaker.as_deref().is_some_and(|s| q.speakers.iter().any(|x| x == s));
-        let asks_time = q.answer_type == "time" || !matches!(q.temporal_intent.as_str(), "" | "none");
+        let by_named = meta
+            .speaker
+            .as_deref()
+            .is_some_and(|s| q.speakers.iter().any(|x| x == s));
+        let asks_time =
+            q.answer_type == "time" || !matches!(q.temporal_intent.as_str(), "" | "none");
         let entities = f64::from(c.facts.entity_count.min(3)) / 3.0;
         let ranged = q.first.is_some() || q.last.is_some();
         let in_range = if ranged { 2.0 * f[5] - 1.0 } else { 0.0 };
         let role = match q.role_hint.as_deref() {
             Some(hint) => one(*meta.role == *hint),
-            None => one(q.is_first_person && *meta.role == *"user"),
+            None => one((q.is_first_person || asks_about_user(q)) && *meta.role == *"user"),
         };
-        let aside = matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
+        // A question is rarely its own answer; one that also states something may be.
+        let only_asks = meta.signals.has(Signals::QUERY_LIKE) && c.text.trim_end().ends_with('?');
+        let aside =
+            matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
         vec![
             ("speaker", w.speaker * one(by_named)),
-            ("answer_span", w.answer_span * one(f[8] > 0.75)),
+            ("answer", w.answer * one(f[8] > 0.75)),
             ("time", w.time * one(asks_time && !c.facts.times.is_empty())),
             ("entities", w.entities * entities),
-            ("reply", w.reply * self.asked_before(c.id, &q.name_free_terms)),
+            (
+                "reply",
+                w.reply * self.asked_before(c.id, &q.name_free_terms),
+            ),
             ("date_range", w.date_range * in_range),
             ("role", w.role * role),
             ("system_or_tool", -w.system_or_tool * one(aside)),
+            ("question", -w.question * one(only_asks)),
             ("social", -w.social * c.answerability.penalties[1]),
         ]
     }
@@ -143,9 +186,18 @@ impl Engine {
     /// How much of the question the turn before asks: then this one replies to it.
     fn asked_before(&self, id: InteractionId, terms: &[String]) -> f64 {
         let near = self.neighbours(id, 1);
-        let Some(before) = near.first().filter(|n| **n < id) else { return 0.0 };
-        let asks = self.turns.get(before).is_some_and(|m| m.signals.has(Signals::QUERY_LIKE));
-        if asks { self.lexical.coverage(terms, *before) } else { 0.0 }
+        let Some(before) = near.first().filter(|n| **n < id) else {
+            return 0.0;
+        };
+        let asks = self
+            .turns
+            .get(before)
+            .is_some_and(|m| m.signals.has(Signals::QUERY_LIKE));
+        if asks {
+            self.lexical.coverage(terms, *before)
+        } else {
+            0.0
+        }
     }
 
     /// Terms of whether the turn still stands, measured against the time asked about.
@@ -173,9 +225,20 @@ impl Engine {
     }
 }
 
+/// "The user" stands for the one who speaks as the user.
+fn asks_about_user(q: &QueryFrame) -> bool {
+    crate::retrieve::cards::contains_words(&text::fold(&q.text), "the user")
+}
+
 /// Dense and late-interaction terms, scaled over the candidates that are left.
-fn similarity(pool: &[Candidate], late: Option<Late>, w: &Ranking) -> Vec<BTreeMap<&'static str, f64>> {
-    let kept: Vec<usize> = (0..pool.len()).filter(|i| pool[*i].dropped.is_none()).collect();
+fn similarity(
+    pool: &[Candidate],
+    late: Option<Late>,
+    w: &Ranking,
+) -> Vec<BTreeMap<&'static str, f64>> {
+    let kept: Vec<usize> = (0..pool.len())
+        .filter(|i| pool[*i].dropped.is_none())
+        .collect();
     let scaled = |column: &[f64]| {
         let mut part: Column = kept.iter().map(|i| column[*i]).collect();
         late::min_max(&mut part);
@@ -197,6 +260,11 @@ fn similarity(pool: &[Candidate], late: Option<Late>, w: &Ranking) -> Vec<BTreeM
         None => columns[0].1 = w.dense + w.late_own,
     }
     (0..pool.len())
-        .map(|i| columns.iter().map(|(name, weight, column)| (*name, weight * column[i])).collect())
+        .map(|i| {
+            columns
+                .iter()
+                .map(|(name, weight, column)| (*name, weight * column[i]))
+                .collect()
+        })
         .collect()
 }

@@ -90,7 +90,9 @@ pub(super) type Hits = Vec<(InteractionId, f64)>;
 
 impl Engine {
     pub(super) fn settings(&self, preset: Option<&str>) -> Result<&Config> {
-        let Some(name) = preset else { return Ok(&self.config) };
+        let Some(name) = preset else {
+            return Ok(&self.config);
+        };
         self.presets.get(name).ok_or_else(|| {
             Error::new(
                 Code::ConfigPreset,
@@ -105,7 +107,9 @@ impl Engine {
         let config = self.settings(options.preset.as_deref())?;
         let allowed = self.metadata_filter(&options.filters)?;
         let admit = |id: InteractionId| {
-            self.turns.get(&id).is_some_and(|m| self.admits(m, &options.filters))
+            self.turns
+                .get(&id)
+                .is_some_and(|m| self.admits(m, &options.filters))
                 && allowed.as_ref().is_none_or(|set| set.contains(&id))
         };
         let r = &config.retrieval;
@@ -131,8 +135,12 @@ impl Engine {
         let before = f.until.is_none_or(|u| m.utc_micros.is_some_and(|t| t <= u));
         self.recallable(m)
             && f.role.as_deref().is_none_or(|r| *m.role == *r)
-            && f.speaker.as_deref().is_none_or(|s| m.speaker.as_deref() == Some(&fold(s)))
-            && f.session_id.as_deref().is_none_or(|s| m.session.as_deref() == Some(s))
+            && f.speaker
+                .as_deref()
+                .is_none_or(|s| m.speaker.as_deref() == Some(&fold(s)))
+            && f.session_id
+                .as_deref()
+                .is_none_or(|s| m.session.as_deref() == Some(s))
             && after
             && before
     }
@@ -144,8 +152,11 @@ impl Engine {
         };
         let mut ids = BTreeSet::new();
         self.store().for_each_loaded(&self.namespace, 0, |loaded| {
-            let metadata: Option<Value> =
-                loaded.turn.metadata.as_deref().and_then(|m| serde_json::from_str(m).ok());
+            let metadata: Option<Value> = loaded
+                .turn
+                .metadata
+                .as_deref()
+                .and_then(|m| serde_json::from_str(m).ok());
             if metadata.is_some_and(|m| wanted.iter().all(|(k, v)| m.get(k) == Some(v))) {
                 ids.insert(loaded.turn.interaction_id);
             }
@@ -163,21 +174,34 @@ impl Engine {
         admit: &impl Fn(InteractionId) -> bool,
     ) -> Vec<Candidate> {
         let (r, frame) = (&config.retrieval, &query.frame);
-        let k = r.raw_prefetch_k.max(if r.late_interaction { 2 * limit } else { 0 });
-        let mut merged: BTreeMap<(Option<u64>, InteractionId), BTreeMap<&'static str, f64>> = BTreeMap::new();
+        let k = r
+            .raw_prefetch_k
+            .max(if r.late_interaction { 2 * limit } else { 0 });
+        let mut merged: BTreeMap<(Option<u64>, InteractionId), BTreeMap<&'static str, f64>> =
+            BTreeMap::new();
         let mut put = |hits: Hits, channel: &'static str| {
             for (id, score) in hits {
                 merged.entry((None, id)).or_default().insert(channel, score);
             }
         };
         // Only the paper has a ceiling of distance; the other preset ranks and cuts later.
-        let floor = if r.late_interaction { -1.0 } else { 1.0 - config.ltm.distance_threshold };
+        let floor = if r.late_interaction {
+            -1.0
+        } else {
+            1.0 - config.ltm.distance_threshold
+        };
         if r.enable_raw_semantic {
-            put(self.flat.search(&query.vector, k, floor, admit), "raw_semantic");
+            put(
+                self.flat.search(&query.vector, k, floor, admit),
+                "raw_semantic",
+            );
         }
         let lexical = self.query_terms(frame);
         if r.enable_raw_lexical {
-            put(self.lexical.overlap(&lexical, r.raw_prefetch_k, admit), "raw_lexical");
+            put(
+                self.lexical.overlap(&lexical, r.raw_prefetch_k, admit),
+                "raw_lexical",
+            );
         }
         if r.enable_bm25 {
             let stems: Vec<String> = lexical.iter().map(|t| text::stem(t)).collect();
@@ -191,15 +215,25 @@ impl Engine {
             let mut put = |hits: Hits, channel: &'static str| {
                 for (n, score) in hits {
                     let id = cards::split(n).0;
-                    merged.entry((Some(n), id)).or_default().insert(channel, score);
+                    merged
+                        .entry((Some(n), id))
+                        .or_default()
+                        .insert(channel, score);
                 }
             };
             if r.enable_card_symbolic {
                 let k = r.symbolic_lookup_k;
-                put(self.cards.symbolic(frame, &r.symbolic_weights, k, admit_card), "card_symbolic");
+                put(
+                    self.cards
+                        .symbolic(frame, &r.symbolic_weights, k, admit_card),
+                    "card_symbolic",
+                );
             }
             if r.enable_card_semantic {
-                put(self.card_semantic(query, r.card_prefetch_k, floor, &admit_card), "card_semantic");
+                put(
+                    self.card_semantic(query, r.card_prefetch_k, floor, &admit_card),
+                    "card_semantic",
+                );
             }
         }
         merged
@@ -220,14 +254,24 @@ impl Engine {
     }
 
     /// Over the cards' own vectors; over their turns' where the store has none.
-    fn card_semantic(&self, query: &Query, k: usize, floor: f64, admit: &impl Fn(u64) -> bool) -> Hits {
+    fn card_semantic(
+        &self,
+        query: &Query,
+        k: usize,
+        floor: f64,
+        admit: &impl Fn(u64) -> bool,
+    ) -> Hits {
         if self.cards.embedded() {
             return self.cards.semantic(&query.vector, k, floor, admit);
         }
         let admit_turn = |id: InteractionId| self.cards.of(id).any(|(n, _)| admit(n));
         let turns = self.flat.search(&query.vector, k, floor, admit_turn);
         let each = |(id, score): (InteractionId, f64)| {
-            self.cards.of(id).filter(|(n, _)| admit(*n)).map(move |(n, _)| (n, score)).collect::<Vec<_>>()
+            self.cards
+                .of(id)
+                .filter(|(n, _)| admit(*n))
+                .map(move |(n, _)| (n, score))
+                .collect::<Vec<_>>()
         };
         let mut hits: Hits = turns.into_iter().flat_map(each).collect();
         hits.truncate(k);
@@ -281,7 +325,10 @@ impl Engine {
             .iter()
             .map(|c| features::entity_overlap(&self.subject(c, None, 0.0), frame) == 0.0)
             .collect();
-        let left = pool.iter().zip(&mismatch).any(|(c, m)| c.dropped.is_none() && !m);
+        let left = pool
+            .iter()
+            .zip(&mismatch)
+            .any(|(c, m)| c.dropped.is_none() && !m);
         if left {
             for (c, mismatch) in pool.iter_mut().zip(mismatch) {
                 if mismatch && c.dropped.is_none() {
@@ -293,7 +340,11 @@ impl Engine {
 
     fn validity_of(&self, c: &Candidate) -> Validity {
         let card = c.card.and_then(|n| self.cards.get(n));
-        match card.and_then(|k| k.identity.as_ref().map(|i| crate::lineage::topic_key(&k.subject, i))) {
+        match card.and_then(|k| {
+            k.identity
+                .as_ref()
+                .map(|i| crate::lineage::topic_key(&k.subject, i))
+        }) {
             Some(topic) => self.lineage.validity_on(c.id, &topic),
             None => self.lineage.validity(c.id),
         }
@@ -318,7 +369,11 @@ impl Engine {
     fn judge(&self, pool: &mut [Candidate], query: &Query) {
         let idf = |t: &str| self.lexical.idf(t);
         for c in pool.iter_mut() {
-            let day = self.turns.get(&c.id).and_then(|m| m.utc_micros).map(calendar::iso_day);
+            let day = self
+                .turns
+                .get(&c.id)
+                .and_then(|m| m.utc_micros)
+                .map(calendar::iso_day);
             let cosine = self.flat.similarity(&query.vector, c.id);
             c.answerability =
                 features::judge(&self.subject(c, day.as_deref(), cosine), &query.frame, idf);
@@ -327,12 +382,23 @@ impl Engine {
 
     /// A turn and up to `reach` neighbours on each side in its session, in order.
     pub(super) fn neighbours(&self, id: InteractionId, reach: u64) -> Vec<InteractionId> {
-        let Some(meta) = self.turns.get(&id) else { return vec![id] };
+        let Some(meta) = self.turns.get(&id) else {
+            return vec![id];
+        };
         #[allow(clippy::cast_possible_truncation)]
         let reach = reach as usize;
         let same = |m: &TurnMeta| m.session == meta.session;
-        let before = self.turns.range(..id).rev().take(reach).take_while(|(_, m)| same(m));
-        let after = self.turns.range(id + 1..).take(reach).take_while(|(_, m)| same(m));
+        let before = self
+            .turns
+            .range(..id)
+            .rev()
+            .take(reach)
+            .take_while(|(_, m)| same(m));
+        let after = self
+            .turns
+            .range(id + 1..)
+            .take(reach)
+            .take_while(|(_, m)| same(m));
         let mut ids: Vec<InteractionId> = before.map(|(i, _)| *i).collect();
         ids.reverse();
         ids.push(id);
@@ -357,7 +423,9 @@ impl Engine {
             let mut fate = c.dropped.unwrap_or("kept");
             if c.dropped.is_none() {
                 if let Some(first) = joined.iter_mut().find(|j| j.id == c.id) {
-                    first.channels.extend(c.channels.iter().map(|(k, v)| (*k, *v)));
+                    first
+                        .channels
+                        .extend(c.channels.iter().map(|(k, v)| (*k, *v)));
                     fate = "joined";
                 } else if joined.iter().any(|j| self.same_words(j, &c)) {
                     fate = "duplicate";
@@ -375,7 +443,10 @@ impl Engine {
             limit
         };
         joined.truncate(cut);
-        recall.candidates = traced.iter().map(|(c, fate)| self.trace_row(c, fate, &joined)).collect();
+        recall.candidates = traced
+            .iter()
+            .map(|(c, fate)| self.trace_row(c, fate, &joined))
+            .collect();
         for c in joined {
             let evidence = self.evidence(c, recall.evidence.len() + 1, &query.frame, r)?;
             recall.evidence.push(evidence);
@@ -390,11 +461,20 @@ impl Engine {
                 == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
     }
 
-    fn evidence(&self, c: Candidate, rank: usize, q: &QueryFrame, r: &Retrieval) -> Result<Evidence> {
+    fn evidence(
+        &self,
+        c: Candidate,
+        rank: usize,
+        q: &QueryFrame,
+        r: &Retrieval,
+    ) -> Result<Evidence> {
         let mut support = Vec::new();
         let mut add = |id: InteractionId, relation: &'static str| -> Result<()> {
             if support.len() < r.max_support_turns_per_card && id != c.id {
-                support.push(Support { turn: self.get(id)?, relation });
+                support.push(Support {
+                    turn: self.get(id)?,
+                    relation,
+                });
             }
             Ok(())
         };
@@ -413,8 +493,18 @@ impl Engine {
         }
         let card = c.card.and_then(|n| self.cards.get(n)).map(|k| json!(k));
         let mut features: BTreeMap<&'static str, f64> = BTreeMap::new();
-        features.extend(features::FEATURES.iter().copied().zip(c.answerability.features));
-        features.extend(features::PENALTIES.iter().copied().zip(c.answerability.penalties));
+        features.extend(
+            features::FEATURES
+                .iter()
+                .copied()
+                .zip(c.answerability.features),
+        );
+        features.extend(
+            features::PENALTIES
+                .iter()
+                .copied()
+                .zip(c.answerability.penalties),
+        );
         features.extend(c.terms.iter().map(|(k, v)| (*k, *v)));
         Ok(Evidence {
             rank,
@@ -432,7 +522,11 @@ impl Engine {
 
     fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
         let shown = kept.iter().position(|k| k.id == c.id && k.card == c.card);
-        let fate = if fate == "kept" && shown.is_none() { "cut" } else { fate };
+        let fate = if fate == "kept" && shown.is_none() {
+            "cut"
+        } else {
+            fate
+        };
         let named = |names: &[&'static str], values: &[f64]| -> BTreeMap<&'static str, f64> {
             names.iter().copied().zip(values.iter().copied()).collect()
         };
@@ -455,7 +549,9 @@ impl Engine {
 fn rank_by_answerability(pool: &mut [Candidate], r: &Retrieval) {
     let most: f64 = r.answerability_weights.iter().sum();
     for c in pool.iter_mut() {
-        c.score = c.answerability.score(&r.answerability_weights, &r.answerability_penalties);
+        c.score = c
+            .answerability
+            .score(&r.answerability_weights, &r.answerability_penalties);
         c.terms.insert("answerability", c.score);
         c.confidence = (c.score / most).clamp(0.0, 1.0);
     }
@@ -465,5 +561,9 @@ fn rank_by_answerability(pool: &mut [Candidate], r: &Retrieval) {
 fn adaptive_length(ranked: &[Candidate], floor: f64) -> usize {
     let Some(best) = ranked.first() else { return 0 };
     let least = best.score * floor;
-    ranked.iter().take_while(|c| c.score >= least).count().max(1)
+    ranked
+        .iter()
+        .take_while(|c| c.score >= least)
+        .count()
+        .max(1)
 }

@@ -25,14 +25,26 @@ impl Engine {
         let config = self.settings(options.preset.as_deref())?;
         let budget = max_tokens.unwrap_or(config.render.max_tokens);
         let mut recall = self.recall(query, options)?;
-        let active = if include_active { self.visible_active()? } else { Vec::new() };
-        let mut page = Page::new(self, budget, config.render.resolve_dates, config.render.end_marker);
+        let active = if include_active {
+            self.visible_active()?
+        } else {
+            Vec::new()
+        };
+        let mut page = Page::new(
+            self,
+            budget,
+            config.render.resolve_dates,
+            config.render.end_marker,
+        );
         // What the active block will show anyway is not shown twice: it goes
         // there if the whole block fits, else it stays evidence.
         let all_fit = page.would_fit(&active);
         if all_fit {
-            let shown: BTreeSet<InteractionId> = active.iter().map(|t| t.0.interaction_id).collect();
-            recall.evidence.retain(|e| !shown.contains(&e.turn.interaction_id));
+            let shown: BTreeSet<InteractionId> =
+                active.iter().map(|t| t.0.interaction_id).collect();
+            recall
+                .evidence
+                .retain(|e| !shown.contains(&e.turn.interaction_id));
         }
         page.evidence(&recall, query);
         page.active(&active);
@@ -45,7 +57,10 @@ impl Engine {
         for entry in self.active.entries() {
             if self.lineage.validity(entry.id) == Validity::Current {
                 let derived = self.store().derived(&self.namespace, entry.id)?;
-                turns.push((self.get(entry.id)?, derived.map(|d| d.facts.times).unwrap_or_default()));
+                turns.push((
+                    self.get(entry.id)?,
+                    derived.map(|d| d.facts.times).unwrap_or_default(),
+                ));
             }
         }
         Ok(turns)
@@ -103,12 +118,20 @@ impl<'a> Page<'a> {
         self.engine.count_tokens(&self.text()) <= self.budget
     }
 
-    fn line(&self, turn: &StoredTurn, times: &[TimeExpression], cut: Option<(usize, usize)>) -> String {
+    fn line(
+        &self,
+        turn: &StoredTurn,
+        times: &[TimeExpression],
+        cut: Option<(usize, usize)>,
+    ) -> String {
         render::line(&Line { turn, times, cut }, self.resolve)
     }
 
     fn would_fit(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) -> bool {
-        self.active = active.iter().map(|(t, times)| self.line(t, times, None)).collect();
+        self.active = active
+            .iter()
+            .map(|(t, times)| self.line(t, times, None))
+            .collect();
         let fits = self.engine.count_tokens(&self.text()) <= self.budget / 2;
         self.active.clear();
         fits
@@ -119,7 +142,8 @@ impl<'a> Page<'a> {
             if !self.shown.insert(e.turn.interaction_id) {
                 continue;
             }
-            self.structured.push(self.line(&e.turn, &e.facts.times, None));
+            self.structured
+                .push(self.line(&e.turn, &e.facts.times, None));
             if !self.fits() {
                 self.structured.pop();
                 // Whole items only; but the best one is never left out for its length.
@@ -146,15 +170,23 @@ impl<'a> Page<'a> {
         let chars: Vec<char> = e.turn.text.chars().collect();
         let shared = |span: &(usize, usize)| {
             let text = fold(&chars[span.0..span.1].iter().collect::<String>());
-            query.frame.terms.iter().filter(|t| text.contains(t.as_str())).count()
+            query
+                .frame
+                .terms
+                .iter()
+                .filter(|t| text.contains(t.as_str()))
+                .count()
         };
         let counts: Vec<usize> = sentences.iter().map(shared).collect();
-        let Some(best) = (0..sentences.len()).max_by_key(|i| (counts[*i], usize::MAX - i)) else { return };
+        let Some(best) = (0..sentences.len()).max_by_key(|i| (counts[*i], usize::MAX - i)) else {
+            return;
+        };
         let (mut from, mut to) = (best, best);
         let mut kept: Option<String> = None;
         loop {
             let cut = (sentences[from].0, sentences[to].1);
-            self.structured.push(self.line(&e.turn, &e.facts.times, Some(cut)));
+            self.structured
+                .push(self.line(&e.turn, &e.facts.times, Some(cut)));
             let fits = self.fits();
             let text = self.structured.pop();
             if !fits {

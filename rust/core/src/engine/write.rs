@@ -8,8 +8,8 @@ use crate::lineage::Edge;
 use crate::score::survival;
 use crate::store::{Derived, Store, TurnRow};
 use crate::types::{
-    AnalysedTurn, Decision, Eviction, InteractionId, NewTurn, Relation, State, StoredTurn, Validity,
-    WriteReport,
+    AnalysedTurn, Decision, Eviction, InteractionId, NewTurn, Relation, State, StoredTurn,
+    Validity, WriteReport,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -56,7 +56,10 @@ impl Engine {
     }
 
     /// Analyses of journalled turns: the oldest pending ones, in id order.
-    pub fn complete_pending(&mut self, batch: Vec<(InteractionId, AnalysedTurn)>) -> Result<WriteReport> {
+    pub fn complete_pending(
+        &mut self,
+        batch: Vec<(InteractionId, AnalysedTurn)>,
+    ) -> Result<WriteReport> {
         for ((id, analysed), expected) in batch.iter().zip(self.pending.iter()) {
             self.check(analysed)?;
             if id != expected {
@@ -90,20 +93,28 @@ impl Engine {
             store.transaction(|store| {
                 work(self, store, &mut report)?;
                 self.namespace.analyser.clone_from(&self.analyser);
-                self.namespace.token_counter.clone_from(&self.config.capacity.token_counter);
+                self.namespace
+                    .token_counter
+                    .clone_from(&self.config.capacity.token_counter);
                 store.update_namespace(&self.namespace)
             })
         };
         if let Err(error) = done {
-            if !shared.lock().unwrap_or_else(PoisonError::into_inner).read_only() {
+            if !shared
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .read_only()
+            {
                 self.reload()?;
             }
             return Err(error);
         }
         report.tiers = self.active.tiers();
         report.active_tokens = self.active.tokens();
-        report.over_budget_tokens =
-            self.active.tokens().saturating_sub(self.config.capacity.token_budget);
+        report.over_budget_tokens = self
+            .active
+            .tokens()
+            .saturating_sub(self.config.capacity.token_budget);
         Ok(report)
     }
 
@@ -119,14 +130,24 @@ impl Engine {
         }
         let dimension = self.config.nlp.vector_dim as usize;
         if analysed.passages.is_empty() {
-            return Err(Error::new(Code::InputFacts, "a turn needs at least one passage vector"));
+            return Err(Error::new(
+                Code::InputFacts,
+                "a turn needs at least one passage vector",
+            ));
         }
-        let vectors = analysed.passages.iter().map(|p| &p.vector).chain(&analysed.card_vectors);
+        let vectors = analysed
+            .passages
+            .iter()
+            .map(|p| &p.vector)
+            .chain(&analysed.card_vectors);
         for vector in vectors {
             if vector.len() != dimension {
                 return Err(Error::new(
                     Code::InputFacts,
-                    format!("a vector has {} numbers, the memory's have {dimension}", vector.len()),
+                    format!(
+                        "a vector has {} numbers, the memory's have {dimension}",
+                        vector.len()
+                    ),
                 ));
             }
         }
@@ -140,16 +161,24 @@ impl Engine {
         turn: &NewTurn,
         report: &mut WriteReport,
     ) -> Result<Option<InteractionId>> {
-        if let Some(external) = &turn.external_id {
-            if store.id_of_external(&self.namespace, external)?.is_some() {
-                report.duplicates += 1;
-                return Ok(None);
-            }
+        if let Some(external) = &turn.external_id
+            && store.id_of_external(&self.namespace, external)?.is_some()
+        {
+            report.duplicates += 1;
+            return Ok(None);
         }
         let id = self.namespace.next_id;
         let tokens = crate::text::count_tokens(self.tokenizer, &turn.text);
         let record_id = record_id(id, turn);
-        store.insert_turn(&self.namespace, &TurnRow { id, record_id: &record_id, tokens, turn })?;
+        store.insert_turn(
+            &self.namespace,
+            &TurnRow {
+                id,
+                record_id: &record_id,
+                tokens,
+                turn,
+            },
+        )?;
         self.namespace.next_id += 1;
         report.accepted += 1;
         Ok(Some(id))
@@ -174,19 +203,31 @@ impl Engine {
             turn.provenance.as_ref(),
             divergence,
         );
-        store.insert_derived(&self.namespace, id, &analysed, &score, self.config.store.token_vectors)?;
+        store.insert_derived(
+            &self.namespace,
+            id,
+            &analysed,
+            &score,
+            self.config.store.token_vectors,
+        )?;
         let mut trace = Trace::new(store, self, id);
-        let edges = self.lineage.detect(id, &turn.role, facts.signals, &facts.claims);
+        let edges = self
+            .lineage
+            .detect(id, &turn.role, facts.signals, &facts.claims);
         self.lineage.register(id, &turn.role, &facts.claims);
         for edge in edges {
             self.relate_edge(store, edge, &mut trace, report)?;
         }
-        let stored = stored_turn(id, turn, crate::text::count_tokens(self.tokenizer, &turn.text));
+        let stored = stored_turn(
+            id,
+            turn,
+            crate::text::count_tokens(self.tokenizer, &turn.text),
+        );
         let entry = Entry::new(id, stored.tokens, score.omega, facts.signals, &self.config);
         let lineage = &self.lineage;
-        let step = self
-            .active
-            .insert(entry, &self.config, |id| lineage.validity(id) != Validity::Current);
+        let step = self.active.insert(entry, &self.config, |id| {
+            lineage.validity(id) != Validity::Current
+        });
         let derived = derived_of(analysed, score);
         self.index(&stored, &derived);
         self.record(store, &step, &mut trace, report)
@@ -203,7 +244,11 @@ impl Engine {
         self.lineage.add(edge.clone())?;
         store.insert_edge(&self.namespace, &edge)?;
         let after = self.lineage.validity(edge.older);
-        let kind = if edge.by_caller { "relate" } else { "supersede" };
+        let kind = if edge.by_caller {
+            "relate"
+        } else {
+            "supersede"
+        };
         trace.add(
             edge.older,
             kind,
@@ -229,12 +274,23 @@ impl Engine {
         report: &mut WriteReport,
     ) -> Result<()> {
         for (id, from, to, effective) in &step.tiers {
-            trace.add(*id, "tier", json!({"from": from, "to": to, "effective": effective}))?;
+            trace.add(
+                *id,
+                "tier",
+                json!({"from": from, "to": to, "effective": effective}),
+            )?;
         }
         let floor = self.config.temporal_decay.hard_kill_threshold;
         for (id, effective) in &step.killed {
-            trace.add(*id, "evict_kill", json!({"effective": effective, "threshold": floor}))?;
-            report.evicted.push(Eviction { interaction_id: *id, reason: "hard_kill" });
+            trace.add(
+                *id,
+                "evict_kill",
+                json!({"effective": effective, "threshold": floor}),
+            )?;
+            report.evicted.push(Eviction {
+                interaction_id: *id,
+                reason: "hard_kill",
+            });
         }
         for p in &step.pruned {
             trace.add(
@@ -248,13 +304,20 @@ impl Engine {
                     "budget": self.config.capacity.token_budget,
                 }),
             )?;
-            report.evicted.push(Eviction { interaction_id: p.id, reason: "budget" });
+            report.evicted.push(Eviction {
+                interaction_id: p.id,
+                reason: "budget",
+            });
         }
         if step.over_budget > 0 {
             report.over_budget_turns += 1;
             trace.add(trace.at, "over_budget", json!({"tokens": step.over_budget}))?;
         }
-        let gone = step.killed.iter().map(|k| k.0).chain(step.pruned.iter().map(|p| p.id));
+        let gone = step
+            .killed
+            .iter()
+            .map(|k| k.0)
+            .chain(step.pruned.iter().map(|p| p.id));
         for id in gone.collect::<Vec<_>>() {
             self.archive(store, id)?;
         }
@@ -293,7 +356,13 @@ impl Engine {
         self.get(older)?;
         let at = self.newest();
         self.write(|engine, store, report| {
-            let edge = Edge { older, newer, relation, topic: String::new(), by_caller: true };
+            let edge = Edge {
+                older,
+                newer,
+                relation,
+                topic: String::new(),
+                by_caller: true,
+            };
             let mut trace = Trace::new(store, engine, at);
             trace.seq = 1000; // behind what the insertion itself decided
             engine.relate_edge(store, edge, &mut trace, report)
@@ -336,13 +405,24 @@ struct Trace<'a> {
 
 impl<'a> Trace<'a> {
     fn new(store: &'a Store, engine: &Engine, at: InteractionId) -> Self {
-        Self { store, namespace: engine.namespace.clone(), at, seq: 0 }
+        Self {
+            store,
+            namespace: engine.namespace.clone(),
+            at,
+            seq: 0,
+        }
     }
 
     fn add(&mut self, id: InteractionId, kind: &str, detail: serde_json::Value) -> Result<()> {
         self.seq += 1;
-        let decision = Decision { interaction_id: id, at: self.at, kind: kind.into(), detail };
-        self.store.insert_decision(&self.namespace, self.seq, &decision)
+        let decision = Decision {
+            interaction_id: id,
+            at: self.at,
+            kind: kind.into(),
+            detail,
+        };
+        self.store
+            .insert_decision(&self.namespace, self.seq, &decision)
     }
 }
 
@@ -389,7 +469,11 @@ fn derived_of(analysed: AnalysedTurn, score: crate::types::Score) -> Derived {
         facts: analysed.facts,
         score,
         spans: analysed.passages.iter().map(|p| (p.start, p.end)).collect(),
-        vectors: analysed.passages.into_iter().flat_map(|p| p.vector).collect(),
+        vectors: analysed
+            .passages
+            .into_iter()
+            .flat_map(|p| p.vector)
+            .collect(),
         card_vectors: analysed.card_vectors.concat(),
     }
 }

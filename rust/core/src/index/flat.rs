@@ -42,7 +42,10 @@ pub struct TopK {
 impl TopK {
     /// Room for `k`.
     pub fn new(k: usize) -> Self {
-        Self { k, heap: BinaryHeap::with_capacity(k.min(4096) + 1) }
+        Self {
+            k,
+            heap: BinaryHeap::with_capacity(k.min(4096) + 1),
+        }
     }
 
     /// Offers one.
@@ -59,7 +62,11 @@ impl TopK {
 
     /// Best first.
     pub fn into_sorted(self) -> Vec<(u64, f64)> {
-        self.heap.into_sorted_vec().into_iter().map(|w| (w.1, w.0)).collect()
+        self.heap
+            .into_sorted_vec()
+            .into_iter()
+            .map(|w| (w.1, w.0))
+            .collect()
     }
 }
 
@@ -71,7 +78,8 @@ impl Flat {
         }
         self.dimension = dimension;
         self.data.extend_from_slice(vectors);
-        self.owners.extend(std::iter::repeat_n(owner, vectors.len() / dimension));
+        self.owners
+            .extend(std::iter::repeat_n(owner, vectors.len() / dimension));
     }
 
     /// Forgets one owner.

@@ -21,7 +21,10 @@ pub struct CardIndex {
 
 /// The turn and index behind a card's number.
 pub fn split(number: u64) -> (InteractionId, usize) {
-    (number >> INDEX_BITS, (number & ((1 << INDEX_BITS) - 1)) as usize)
+    (
+        number >> INDEX_BITS,
+        (number & ((1 << INDEX_BITS) - 1)) as usize,
+    )
 }
 
 /// Id of a card, derived from its source.
@@ -44,9 +47,12 @@ impl CardIndex {
         }
         for (i, card) in facts.cards.iter().take(1 << INDEX_BITS).enumerate() {
             let number = id << INDEX_BITS | i as u64;
-            let row = vectors.get(i * dimension..(i + 1) * dimension).unwrap_or(&[]);
+            let row = vectors
+                .get(i * dimension..(i + 1) * dimension)
+                .unwrap_or(&[]);
             self.vectors.push(number, row, dimension);
-            self.terms.push(number, card.terms.iter().map(String::as_str));
+            self.terms
+                .push(number, card.terms.iter().map(String::as_str));
             self.cards.insert(number, card.clone());
         }
     }
@@ -83,13 +89,21 @@ impl CardIndex {
     }
 
     /// Semantic channel over card vectors.
-    pub fn semantic(&self, query: &[i16], k: usize, floor: f64, admit: impl Fn(u64) -> bool) -> Vec<(u64, f64)> {
-        self.vectors.search(query, k, floor, |n| admit(n))
+    pub fn semantic(
+        &self,
+        query: &[i16],
+        k: usize,
+        floor: f64,
+        admit: impl Fn(u64) -> bool,
+    ) -> Vec<(u64, f64)> {
+        self.vectors.search(query, k, floor, admit)
     }
 
     /// Cards of one turn, by number.
     pub fn of(&self, id: InteractionId) -> impl Iterator<Item = (u64, &CardFacts)> {
-        self.cards.range(id << INDEX_BITS..(id + 1) << INDEX_BITS).map(|(n, c)| (*n, c))
+        self.cards
+            .range(id << INDEX_BITS..(id + 1) << INDEX_BITS)
+            .map(|(n, c)| (*n, c))
     }
 
     /// Symbolic channel: cards that share a term with the question, scored by
@@ -103,7 +117,7 @@ impl CardIndex {
     ) -> Vec<(u64, f64)> {
         let mut query = frame.terms.clone();
         query.extend(frame.predicate_lemmas.iter().cloned());
-        let shared = self.terms.overlap(&query, 4 * k.max(64), |n| admit(n));
+        let shared = self.terms.overlap(&query, 4 * k.max(64), admit);
         let mut top = TopK::new(k);
         for (number, _) in shared {
             if let Some(card) = self.cards.get(&number) {
@@ -127,8 +141,14 @@ pub fn symbolic_score(card: &CardFacts, frame: &QueryFrame, weights: &[f64]) -> 
     });
     let canonical = frame.predicate_canonical.as_deref() == Some(card.predicate.as_str());
     let lemmas = words(&card.predicate);
-    let predicate = if canonical || frame.predicate_lemmas.iter().any(|l| lemmas.contains(l)) { 1.0 } else { 0.0 };
-    let specificity = share(frame.name_free_terms.iter().cloned(), |t| card.terms.iter().any(|c| c == t));
+    let predicate = if canonical || frame.predicate_lemmas.iter().any(|l| lemmas.contains(l)) {
+        1.0
+    } else {
+        0.0
+    };
+    let specificity = share(frame.name_free_terms.iter().cloned(), |t| {
+        card.terms.iter().any(|c| c == t)
+    });
     let answer = answer_part(card, &frame.answer_type);
     let parts = [subject, entity, predicate, specificity, answer];
     let total: f64 = weights.iter().sum();
@@ -136,7 +156,10 @@ pub fn symbolic_score(card: &CardFacts, frame: &QueryFrame, weights: &[f64]) -> 
 }
 
 fn subject_part(card: &CardFacts, frame: &QueryFrame) -> f64 {
-    let named = frame.speakers.iter().any(|s| card.subject == *s || card.subject.starts_with(&format!("{s}'s")));
+    let named = frame
+        .speakers
+        .iter()
+        .any(|s| card.subject == *s || card.subject.starts_with(&format!("{s}'s")));
     let focus = frame.subject_focus.as_deref().map(fold).is_some_and(|f| {
         !f.is_empty() && (contains_words(&card.subject, &f) || contains_words(&f, &card.subject))
     });
@@ -159,7 +182,11 @@ fn share(items: impl Iterator<Item = String>, mut holds: impl FnMut(&str) -> boo
         all += 1;
         held += u32::from(holds(&item));
     }
-    if all == 0 { 0.0 } else { f64::from(held) / f64::from(all) }
+    if all == 0 {
+        0.0
+    } else {
+        f64::from(held) / f64::from(all)
+    }
 }
 
 /// Whether `name` occurs in `text` on word boundaries. Both folded.
@@ -198,7 +225,10 @@ mod tests {
 
     fn frame() -> QueryFrame {
         QueryFrame {
-            entities: vec![QueryEntity { text: "Ana".into(), label: "PERSON".into() }],
+            entities: vec![QueryEntity {
+                text: "Ana".into(),
+                label: "PERSON".into(),
+            }],
             speakers: vec!["ana".into()],
             predicate_lemmas: vec!["adopt".into()],
             answer_type: "time".into(),
@@ -212,7 +242,11 @@ mod tests {
     fn a_full_match_scores_one() {
         let w = [0.9, 0.55, 1.2, 1.35, 0.2];
         assert!((symbolic_score(&card(), &frame(), &w) - 1.0).abs() < 1e-12);
-        let other = QueryFrame { speakers: vec!["ben".into()], entities: vec![], ..frame() };
+        let other = QueryFrame {
+            speakers: vec!["ben".into()],
+            entities: vec![],
+            ..frame()
+        };
         let expected = (1.2 + 1.35 + 0.2) / 4.2;
         assert!((symbolic_score(&card(), &other, &w) - expected).abs() < 1e-12);
     }
@@ -226,7 +260,10 @@ mod tests {
     #[test]
     fn cards_of_a_removed_turn_are_gone() {
         let mut index = CardIndex::default();
-        let facts = Facts { cards: vec![card(), card()], ..Facts::default() };
+        let facts = Facts {
+            cards: vec![card(), card()],
+            ..Facts::default()
+        };
         index.push(3, "user", &facts, &[], 0);
         index.push(4, "system", &facts, &[], 0);
         assert_eq!(index.len(), 2);

@@ -94,8 +94,15 @@ pub fn judge(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> f64) -> Answ
         answer,
         evidence_chain(s),
     ];
-    let penalties = [stale(s, q), social(s), topic_only(entity, subject, predicate, specificity, answer)];
-    Answerability { features, penalties }
+    let penalties = [
+        stale(s, q),
+        social(s),
+        topic_only(entity, subject, predicate, specificity, answer),
+    ];
+    Answerability {
+        features,
+        penalties,
+    }
 }
 
 /// Share of the question's entities (by any of their names) that the turn names
@@ -109,7 +116,10 @@ pub fn entity_overlap(s: &Subject<'_>, q: &QueryFrame) -> f64 {
         contains_words(s.text, &name) || s.speaker.is_some_and(|sp| contains_words(sp, &name))
     };
     let held = q.entities.iter().enumerate().filter(|(i, e)| {
-        hit(&e.text) || q.aliases.get(*i).is_some_and(|names| names.iter().any(|n| hit(n)))
+        hit(&e.text)
+            || q.aliases
+                .get(*i)
+                .is_some_and(|names| names.iter().any(|n| hit(n)))
     });
     ratio(held.count(), q.entities.len())
 }
@@ -118,9 +128,17 @@ pub fn entity_overlap(s: &Subject<'_>, q: &QueryFrame) -> f64 {
 /// names them, 0 neither.
 pub fn subject_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
     if !q.speakers.is_empty() {
-        let by = s.speaker.is_some_and(|sp| q.speakers.iter().any(|x| x == sp));
+        let by = s
+            .speaker
+            .is_some_and(|sp| q.speakers.iter().any(|x| x == sp));
         let named = q.speakers.iter().any(|x| contains_words(s.text, x));
-        return if by { 1.0 } else if named { 0.75 } else { 0.0 };
+        return if by {
+            1.0
+        } else if named {
+            0.75
+        } else {
+            0.0
+        };
     }
     if q.is_first_person {
         return if s.role == "user" { 1.0 } else { 0.25 };
@@ -128,7 +146,10 @@ pub fn subject_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
     match q.subject_focus.as_deref().map(fold) {
         Some(focus) if !focus.is_empty() => {
             let words: Vec<&str> = focus.split_whitespace().collect();
-            ratio(words.iter().filter(|w| contains_words(s.text, w)).count(), words.len())
+            ratio(
+                words.iter().filter(|w| contains_words(s.text, w)).count(),
+                words.len(),
+            )
         }
         _ => NEUTRAL,
     }
@@ -139,7 +160,10 @@ pub fn predicate_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
     if q.predicate_lemmas.is_empty() {
         return NEUTRAL;
     }
-    let said = q.predicate_lemmas.iter().any(|l| s.facts.terms.iter().any(|t| t == l));
+    let said = q
+        .predicate_lemmas
+        .iter()
+        .any(|l| s.facts.terms.iter().any(|t| t == l));
     let card = q.predicate_canonical.as_ref();
     let projected = card.is_some_and(|p| s.facts.cards.iter().any(|c| c.predicate == *p));
     if said || projected { 1.0 } else { 0.0 }
@@ -172,8 +196,14 @@ pub fn temporal_compatibility(s: &Subject<'_>, q: &QueryFrame) -> f64 {
             None => NEUTRAL,
         };
     }
-    if q.answer_type == "time" || matches!(q.temporal_intent.as_str(), "point" | "range" | "duration") {
-        return if s.facts.times.is_empty() { NEUTRAL } else { 1.0 };
+    if q.answer_type == "time"
+        || matches!(q.temporal_intent.as_str(), "point" | "range" | "duration")
+    {
+        return if s.facts.times.is_empty() {
+            NEUTRAL
+        } else {
+            1.0
+        };
     }
     NEUTRAL
 }
@@ -183,7 +213,13 @@ pub fn current_state(s: &Subject<'_>, q: &QueryFrame) -> f64 {
     let past = s.facts.signals.has(Signals::PAST_STATE) || s.validity != Validity::Current;
     match q.currentness.as_str() {
         "current" if s.validity != Validity::Current => 0.0,
-        "current" if s.facts.signals.has(Signals::CURRENT_STATE | Signals::PREFERENCE) => 1.0,
+        "current"
+            if s.facts
+                .signals
+                .has(Signals::CURRENT_STATE | Signals::PREFERENCE) =>
+        {
+            1.0
+        }
         "historical" if past => 1.0,
         "historical" if s.facts.signals.has(Signals::CURRENT_STATE) => 0.25,
         _ => NEUTRAL,
@@ -208,7 +244,13 @@ pub fn answer_span(s: &Subject<'_>, q: &QueryFrame) -> f64 {
         let text = fold(&e.text);
         !q.entities.iter().any(|x| fold(&x.text) == text)
     };
-    let has = |labels: &[&str]| s.facts.entities.iter().filter(named).any(|e| labels.contains(&e.label.as_str()));
+    let has = |labels: &[&str]| {
+        s.facts
+            .entities
+            .iter()
+            .filter(named)
+            .any(|e| labels.contains(&e.label.as_str()))
+    };
     let fits = match q.answer_type.as_str() {
         "person" => has(&["PERSON", "ORG", "NORP"]),
         "place" => has(&["GPE", "LOC", "FAC", "ORG"]),
@@ -217,9 +259,17 @@ pub fn answer_span(s: &Subject<'_>, q: &QueryFrame) -> f64 {
             has(&["CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL"])
                 || s.text.chars().any(|c| c.is_ascii_digit())
         }
-        "reason" => ["because", "since", "so that", "due to", "in order to", "reason", "why"]
-            .iter()
-            .any(|w| contains_words(s.text, w)),
+        "reason" => [
+            "because",
+            "since",
+            "so that",
+            "due to",
+            "in order to",
+            "reason",
+            "why",
+        ]
+        .iter()
+        .any(|w| contains_words(s.text, w)),
         "list" => s.text.contains(',') || contains_words(s.text, "and"),
         _ => return NEUTRAL,
     };
@@ -234,7 +284,11 @@ pub fn evidence_chain(s: &Subject<'_>) -> f64 {
 /// Out of date for a question about the present. What corrects is not stale;
 /// what was corrected is.
 pub fn stale(s: &Subject<'_>, q: &QueryFrame) -> f64 {
-    if q.historical() || s.validity == Validity::Current { 0.0 } else { 1.0 }
+    if q.historical() || s.validity == Validity::Current {
+        0.0
+    } else {
+        1.0
+    }
 }
 
 /// Phatic or merely acknowledging.
@@ -247,12 +301,20 @@ pub fn social(s: &Subject<'_>) -> f64 {
 /// the asked kind, under half of the question's content.
 pub fn topic_only(entity: f64, subject: f64, predicate: f64, specificity: f64, answer: f64) -> f64 {
     let on_topic = entity > NEUTRAL || subject > NEUTRAL;
-    if on_topic && predicate < NEUTRAL && answer < NEUTRAL && specificity < 0.5 { 1.0 } else { 0.0 }
+    if on_topic && predicate < NEUTRAL && answer < NEUTRAL && specificity < 0.5 {
+        1.0
+    } else {
+        0.0
+    }
 }
 
 fn ratio(part: usize, whole: usize) -> f64 {
     #[allow(clippy::cast_precision_loss)]
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 fn within(day: &str, first: Option<&str>, last: Option<&str>) -> bool {
@@ -275,7 +337,10 @@ mod tests {
     use crate::types::Entity;
 
     fn facts(terms: &[&str]) -> Facts {
-        Facts { terms: terms.iter().map(|t| (*t).to_owned()).collect(), ..Facts::default() }
+        Facts {
+            terms: terms.iter().map(|t| (*t).to_owned()).collect(),
+            ..Facts::default()
+        }
     }
 
     fn subject<'a>(text: &'a str, facts: &'a Facts) -> Subject<'a> {
@@ -300,7 +365,10 @@ mod tests {
     #[test]
     fn table_4_weights_a_sum_by_hand() {
         let w = [1.0, 1.0, 1.2, 1.15, 1.2, 0.8, 0.9, 1.0, 1.0, 0.4];
-        let a = Answerability { features: [0.5; 10], penalties: [1.0, 0.0, 1.0] };
+        let a = Answerability {
+            features: [0.5; 10],
+            penalties: [1.0, 0.0, 1.0],
+        };
         near(a.score(&w, &[1.1, 0.9, 1.2]), 9.65 * 0.5 - 2.3);
     }
 
@@ -309,21 +377,33 @@ mod tests {
         let f = facts(&[]);
         let q = QueryFrame {
             entities: vec![
-                QueryEntity { text: "Ana".into(), ..Default::default() },
-                QueryEntity { text: "Rui Costa".into(), ..Default::default() },
+                QueryEntity {
+                    text: "Ana".into(),
+                    ..Default::default()
+                },
+                QueryEntity {
+                    text: "Rui Costa".into(),
+                    ..Default::default()
+                },
             ],
             aliases: vec![vec![], vec!["Rui".into()]],
             ..Default::default()
         };
         near(entity_overlap(&subject("i met rui", &f), &q), 1.0);
         near(entity_overlap(&subject("i met ruins", &f), &q), 0.5);
-        near(entity_overlap(&subject("x", &f), &QueryFrame::default()), NEUTRAL);
+        near(
+            entity_overlap(&subject("x", &f), &QueryFrame::default()),
+            NEUTRAL,
+        );
     }
 
     #[test]
     fn the_subject_is_who_speaks_or_is_named() {
         let f = facts(&[]);
-        let q = QueryFrame { speakers: vec!["ana".into()], ..Default::default() };
+        let q = QueryFrame {
+            speakers: vec!["ana".into()],
+            ..Default::default()
+        };
         near(subject_match(&subject("hi", &f), &q), 1.0);
         let mut other = subject("ana said hi", &f);
         other.speaker = Some("ben");
@@ -335,7 +415,10 @@ mod tests {
     #[test]
     fn rare_terms_weigh_more() {
         let f = facts(&["port"]);
-        let q = QueryFrame { name_free_terms: vec!["port".into(), "proxy".into()], ..Default::default() };
+        let q = QueryFrame {
+            name_free_terms: vec!["port".into(), "proxy".into()],
+            ..Default::default()
+        };
         let idf = |t: &str| if t == "port" { 3.0 } else { 1.0 };
         near(query_specificity(&subject("the port", &f), &q, idf), 0.75);
     }
@@ -343,10 +426,16 @@ mod tests {
     #[test]
     fn predicates_match_by_lemma() {
         let f = facts(&["move"]);
-        let q = QueryFrame { predicate_lemmas: vec!["live".into(), "move".into()], ..Default::default() };
+        let q = QueryFrame {
+            predicate_lemmas: vec!["live".into(), "move".into()],
+            ..Default::default()
+        };
         near(predicate_match(&subject("", &f), &q), 1.0);
         near(predicate_match(&subject("", &facts(&["eat"])), &q), 0.0);
-        near(predicate_match(&subject("", &f), &QueryFrame::default()), NEUTRAL);
+        near(
+            predicate_match(&subject("", &f), &QueryFrame::default()),
+            NEUTRAL,
+        );
     }
 
     #[test]
@@ -381,8 +470,14 @@ mod tests {
     #[test]
     fn stale_is_what_was_corrected_not_what_corrects() {
         let f = facts(&[]);
-        let now = QueryFrame { currentness: "current".into(), ..Default::default() };
-        let then = QueryFrame { currentness: "historical".into(), ..Default::default() };
+        let now = QueryFrame {
+            currentness: "current".into(),
+            ..Default::default()
+        };
+        let then = QueryFrame {
+            currentness: "historical".into(),
+            ..Default::default()
+        };
         let mut s = subject("", &f);
         s.corrects = true;
         near(stale(&s, &now), 0.0);
@@ -398,24 +493,44 @@ mod tests {
     #[test]
     fn an_answer_of_the_asked_kind_that_is_not_in_the_question() {
         let f = Facts {
-            entities: vec![Entity { text: "Rui".into(), label: "PERSON".into(), start: 0, end: 3 }],
+            entities: vec![Entity {
+                text: "Rui".into(),
+                label: "PERSON".into(),
+                start: 0,
+                end: 3,
+            }],
             ..Facts::default()
         };
-        let who = QueryFrame { answer_type: "person".into(), ..Default::default() };
+        let who = QueryFrame {
+            answer_type: "person".into(),
+            ..Default::default()
+        };
         near(answer_span(&subject("i met rui", &f), &who), 1.0);
         let named = QueryFrame {
-            entities: vec![QueryEntity { text: "Rui".into(), ..Default::default() }],
+            entities: vec![QueryEntity {
+                text: "Rui".into(),
+                ..Default::default()
+            }],
             ..who.clone()
         };
         near(answer_span(&subject("i met rui", &f), &named), 0.0);
-        let many = QueryFrame { answer_type: "quantity".into(), ..Default::default() };
+        let many = QueryFrame {
+            answer_type: "quantity".into(),
+            ..Default::default()
+        };
         near(answer_span(&subject("port 8080", &facts(&[])), &many), 1.0);
-        near(answer_span(&subject("x", &f), &QueryFrame::default()), NEUTRAL);
+        near(
+            answer_span(&subject("x", &f), &QueryFrame::default()),
+            NEUTRAL,
+        );
     }
 
     #[test]
     fn small_talk_and_bare_topics_are_penalised() {
-        let f = Facts { social: true, ..Facts::default() };
+        let f = Facts {
+            social: true,
+            ..Facts::default()
+        };
         near(social(&subject("thanks", &f)), 1.0);
         near(social(&subject("x", &facts(&[]))), 0.0);
         near(topic_only(1.0, 0.5, 0.0, 0.2, 0.0), 1.0);

@@ -9,7 +9,9 @@ pub fn best_matches(question: &[i8], turn: &[i8], dimension: usize) -> Vec<f64> 
         .chunks_exact(dimension)
         .map(|q| {
             let best = turn.chunks_exact(dimension).map(|t| dot_token(q, t)).max();
-            best.map_or(-1.0, |b| (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0))
+            best.map_or(-1.0, |b| {
+                (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
+            })
         })
         .collect()
 }
@@ -40,7 +42,11 @@ pub fn min_max(scores: &mut [f64]) {
     let low = scores.iter().copied().fold(f64::INFINITY, f64::min);
     let high = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     for s in scores.iter_mut() {
-        *s = if high > low { (*s - low) / (high - low) } else { 0.0 };
+        *s = if high > low {
+            (*s - low) / (high - low)
+        } else {
+            0.0
+        };
     }
 }
 

@@ -16,7 +16,11 @@ pub struct Window {
 impl Window {
     /// An empty window of `capacity` vectors.
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, vectors: VecDeque::new(), sum: Vec::new() }
+        Self {
+            capacity,
+            vectors: VecDeque::new(),
+            sum: Vec::new(),
+        }
     }
 
     /// D = 1 - cos, in [0, 2]; 0 for the first turn and for a zero vector (eq. 7).
@@ -46,11 +50,11 @@ impl Window {
             *s += i64::from(*x);
         }
         self.vectors.push_back((id, vector.to_vec()));
-        if self.vectors.len() > self.capacity {
-            if let Some((_, old)) = self.vectors.pop_front() {
-                for (s, x) in self.sum.iter_mut().zip(&old) {
-                    *s -= i64::from(*x);
-                }
+        if self.vectors.len() > self.capacity
+            && let Some((_, old)) = self.vectors.pop_front()
+        {
+            for (s, x) in self.sum.iter_mut().zip(&old) {
+                *s -= i64::from(*x);
             }
         }
     }

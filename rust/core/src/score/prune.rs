@@ -40,12 +40,7 @@ pub struct Pass {
 /// Healthy entries (above `healthy_min`) are no candidates unless `evict_healthy`.
 /// Scores do not change within a pass, so one sort gives the same outcome as
 /// taking the argmin again and again; a property test holds it to that.
-pub fn select(
-    queue: &[Candidate],
-    budget: u64,
-    healthy_min: f64,
-    evict_healthy: bool,
-) -> Pass {
+pub fn select(queue: &[Candidate], budget: u64, healthy_min: f64, evict_healthy: bool) -> Pass {
     let mut tokens: u64 = queue.iter().map(|c| c.tokens).sum();
     let mut pass = Pass::default();
     if tokens <= budget {
@@ -57,7 +52,10 @@ pub fn select(
         .filter(|(healthy, _, _)| evict_healthy || !healthy)
         .collect();
     // Healthy ones, where they may go at all, go last.
-    candidates.sort_by(|a, b| a.0.cmp(&b.0).then(least_first((a.1, a.2.id), (b.1, b.2.id))));
+    candidates.sort_by(|a, b| {
+        a.0.cmp(&b.0)
+            .then(least_first((a.1, a.2.id), (b.1, b.2.id)))
+    });
     for (_, score, c) in candidates {
         if tokens <= budget {
             break;
@@ -132,8 +130,18 @@ mod tests {
     #[test]
     fn healthy_entries_leave_only_where_the_policy_says_so() {
         let queue = [
-            Candidate { id: 0, effective: 0.9, adjustment: 0.0, tokens: 80 },
-            Candidate { id: 1, effective: 0.8, adjustment: 0.0, tokens: 80 },
+            Candidate {
+                id: 0,
+                effective: 0.9,
+                adjustment: 0.0,
+                tokens: 80,
+            },
+            Candidate {
+                id: 1,
+                effective: 0.8,
+                adjustment: 0.0,
+                tokens: 80,
+            },
         ];
         let kept = select(&queue, 100, 0.75, false);
         assert_eq!((kept.evicted.len(), kept.over_budget), (0, 60));
@@ -145,8 +153,18 @@ mod tests {
     #[test]
     fn a_superseded_entry_leaves_before_a_weaker_one() {
         let queue = [
-            Candidate { id: 0, effective: 0.5, adjustment: -0.35, tokens: 10 },
-            Candidate { id: 1, effective: 0.2, adjustment: 0.2, tokens: 10 },
+            Candidate {
+                id: 0,
+                effective: 0.5,
+                adjustment: -0.35,
+                tokens: 10,
+            },
+            Candidate {
+                id: 1,
+                effective: 0.2,
+                adjustment: 0.2,
+                tokens: 10,
+            },
         ];
         assert_eq!(select(&queue, 10, 0.75, false).evicted[0].0, 0);
     }

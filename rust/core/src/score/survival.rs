@@ -44,7 +44,11 @@ pub fn logistic(x: f64) -> f64 {
 
 /// Social floor (eq. 29).
 pub fn social_floor(w: &ScoringWeights, omega: f64, social: bool) -> f64 {
-    if social && omega < w.social_threshold { omega.max(w.min_social_score) } else { omega }
+    if social && omega < w.social_threshold {
+        omega.max(w.min_social_score)
+    } else {
+        omega
+    }
 }
 
 /// The whole score of one turn, with its terms.
@@ -60,7 +64,14 @@ pub fn score(
     let z_prov = z_prov(w, provenance);
     let omega_raw = logistic(z_content + z_op + z_prov - w.sigmoid_midpoint);
     let omega = social_floor(w, omega_raw, facts.social);
-    Score { divergence, z_content, z_op, z_prov, omega_raw, omega }
+    Score {
+        divergence,
+        z_content,
+        z_op,
+        z_prov,
+        omega_raw,
+        omega,
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +99,10 @@ mod tests {
             let z = z_content(&w, id, s, e, d) + z_op(&w, Signals(bits));
             let omega = logistic(z - w.sigmoid_midpoint);
             assert!((z - z_paper).abs() <= 0.006, "z {z} against {z_paper}");
-            assert!((omega - omega_paper).abs() <= 0.005, "omega {omega} against {omega_paper}");
+            assert!(
+                (omega - omega_paper).abs() <= 0.005,
+                "omega {omega} against {omega_paper}"
+            );
         }
     }
 
@@ -112,9 +126,16 @@ mod tests {
     #[test]
     fn provenance_comes_from_the_caller_alone() {
         let w = weights();
-        let facts = Facts { signals: Signals(Signals::CORRECTION), ..Facts::default() };
+        let facts = Facts {
+            signals: Signals(Signals::CORRECTION),
+            ..Facts::default()
+        };
         assert!(score(&w, &facts, None, 0.0).z_prov.abs() < 1e-12);
-        let p = Provenance { is_user_correction: true, is_constraint: true, ..Default::default() };
+        let p = Provenance {
+            is_user_correction: true,
+            is_constraint: true,
+            ..Default::default()
+        };
         assert!((score(&w, &facts, Some(&p), 0.0).z_prov - 0.25).abs() < 1e-12);
     }
 

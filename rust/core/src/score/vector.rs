@@ -26,7 +26,9 @@ pub fn quantise(raw: &[f32]) -> Vec<i16> {
         return vec![0; raw.len()];
     }
     #[allow(clippy::cast_possible_truncation)]
-    raw.iter().map(|x| (f64::from(*x) / n * SCALE).round() as i16).collect()
+    raw.iter()
+        .map(|x| (f64::from(*x) / n * SCALE).round() as i16)
+        .collect()
 }
 
 /// The unit vector of `raw` in 8-bit integers, appended to `out`.
@@ -34,20 +36,30 @@ pub fn quantise_token(raw: &[f32], out: &mut Vec<i8>) {
     let n = norm(raw);
     #[allow(clippy::cast_possible_truncation)]
     out.extend(raw.iter().map(|x| {
-        if n == 0.0 { 0 } else { (f64::from(*x) / n * TOKEN_SCALE).round() as i8 }
+        if n == 0.0 {
+            0
+        } else {
+            (f64::from(*x) / n * TOKEN_SCALE).round() as i8
+        }
     }));
 }
 
 /// Exact dot product of two 16-bit vectors.
 #[inline]
 pub fn dot(a: &[i16], b: &[i16]) -> i32 {
-    a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y)).sum()
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| i32::from(*x) * i32::from(*y))
+        .sum()
 }
 
 /// Exact dot product of two 8-bit vectors.
 #[inline]
 pub fn dot_token(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y)).sum()
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| i32::from(*x) * i32::from(*y))
+        .sum()
 }
 
 /// Cosine of two 16-bit unit vectors, clipped to [-1, 1].

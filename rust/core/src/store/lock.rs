@@ -23,11 +23,19 @@ impl WriterLock {
     /// Takes the lock beside the store, or says who has it.
     pub fn acquire(store: &Path, holder: &str) -> Result<Self> {
         let path = lock_path(store);
-        let open = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+        let open = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path);
         let mut file = open.map_err(|e| {
             Error::new(
                 Code::StoreOpen,
-                format!("the lock {} cannot be opened: {e}; is the folder writable?", path.display()),
+                format!(
+                    "the lock {} cannot be opened: {e}; is the folder writable?",
+                    path.display()
+                ),
             )
         })?;
         match file.try_lock() {
@@ -35,7 +43,11 @@ impl WriterLock {
             Err(TryLockError::WouldBlock) => {
                 let mut who = String::new();
                 let read = file.read_to_string(&mut who);
-                let who = if read.is_ok() && !who.trim().is_empty() { who.trim() } else { "another process" };
+                let who = if read.is_ok() && !who.trim().is_empty() {
+                    who.trim()
+                } else {
+                    "another process"
+                };
                 return Err(Error::new(
                     Code::StoreLocked,
                     format!(

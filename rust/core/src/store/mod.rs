@@ -80,7 +80,12 @@ impl Store {
     pub fn in_memory() -> Result<Self> {
         let conn = Connection::open_in_memory()?;
         schema::prepare(&conn, false)?;
-        Ok(Self { conn, path: None, read_only: false, _lock: None })
+        Ok(Self {
+            conn,
+            path: None,
+            read_only: false,
+            _lock: None,
+        })
     }
 
     /// Opens a store file; a writer creates it where it is missing.
@@ -88,23 +93,37 @@ impl Store {
         if path.is_dir() {
             return Err(Error::new(
                 Code::StoreOpen,
-                format!("{} is a folder; name a file, such as memory.db", path.display()),
+                format!(
+                    "{} is a folder; name a file, such as memory.db",
+                    path.display()
+                ),
             ));
         }
         if options.read_only {
             return Self::open_read_only(path);
         }
-        if let Some(folder) = path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
+        if let Some(folder) = path
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
+        {
             return Err(Error::new(
                 Code::StoreOpen,
-                format!("the folder {} does not exist; create it first", folder.display()),
+                format!(
+                    "the folder {} does not exist; create it first",
+                    folder.display()
+                ),
             ));
         }
         let lock = WriterLock::acquire(path, &options.holder)?;
         let conn = Connection::open(path).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);
         prepared.map_err(|e| name_the_file(e, path))?;
-        Ok(Self { conn, path: Some(path.into()), read_only: false, _lock: Some(lock) })
+        Ok(Self {
+            conn,
+            path: Some(path.into()),
+            read_only: false,
+            _lock: Some(lock),
+        })
     }
 
     fn open_read_only(path: &Path) -> Result<Self> {
@@ -116,13 +135,21 @@ impl Store {
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let usable = |conn: &Connection| {
-            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get::<_, i64>(0)).is_ok()
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| {
+                r.get::<_, i64>(0)
+            })
+            .is_ok()
         };
-        let mut conn = Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
+        let mut conn =
+            Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
         if !usable(&conn) {
             // In a folder that cannot be written, SQLite cannot make the shared
             // index of the WAL; without a WAL the file itself is all there is.
-            let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            let name = path
+                .to_string_lossy()
+                .replace('%', "%25")
+                .replace('?', "%3f")
+                .replace('#', "%23");
             let uri = format!("file:{name}?immutable=1");
             let still = Connection::open_with_flags(uri, flags).ok().filter(usable);
             if let Some(immutable) = still {
@@ -130,7 +157,12 @@ impl Store {
             }
         }
         schema::check(&conn).map_err(|e| name_the_file(e, path))?;
-        Ok(Self { conn, path: Some(path.into()), read_only: true, _lock: None })
+        Ok(Self {
+            conn,
+            path: Some(path.into()),
+            read_only: true,
+            _lock: None,
+        })
     }
 
     /// The file, if there is one.
@@ -156,8 +188,12 @@ impl Store {
 
     /// Names of the memories in the store, ordered.
     pub fn namespaces(&self) -> Result<Vec<String>> {
-        let mut statement = self.conn.prepare("SELECT name FROM namespace ORDER BY name")?;
-        let names = statement.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<_>>()?;
+        let mut statement = self
+            .conn
+            .prepare("SELECT name FROM namespace ORDER BY name")?;
+        let names = statement
+            .query_map([], |r| r.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
         Ok(names)
     }
 
@@ -188,7 +224,10 @@ impl Store {
             return Ok(found);
         }
         self.writable().map_err(|_| {
-            Error::new(Code::NotFoundNamespace, format!("the store has no namespace {name:?}"))
+            Error::new(
+                Code::NotFoundNamespace,
+                format!("the store has no namespace {name:?}"),
+            )
         })?;
         self.conn.execute(
             "INSERT INTO namespace (name, next_id, analyser, token_counter) VALUES (?1, 0, '', ?2)",
@@ -222,7 +261,8 @@ impl Store {
 
     /// Empties the write-ahead log, so that what was erased is nowhere on disk.
     pub fn scrub(&self) -> Result<()> {
-        self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        self.conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     }
 
@@ -235,7 +275,10 @@ impl Store {
 }
 
 fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
-    Error::new(Code::StoreOpen, format!("{} cannot be opened: {error}", path.display()))
+    Error::new(
+        Code::StoreOpen,
+        format!("{} cannot be opened: {error}", path.display()),
+    )
 }
 
 fn name_the_file(error: Error, path: &Path) -> Error {

@@ -32,7 +32,8 @@ pub struct LoadedTurn {
 
 const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,
     session_id, provenance, metadata, tokens, archived";
-const DERIVED: &str = "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, vectors,
+const DERIVED: &str =
+    "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, vectors,
     card_vectors";
 
 fn turn_of(row: &Row<'_>) -> rusqlite::Result<StoredTurn> {
@@ -51,13 +52,19 @@ fn turn_of(row: &Row<'_>) -> rusqlite::Result<StoredTurn> {
         provenance: provenance.and_then(|p| serde_json::from_str::<Provenance>(&p).ok()),
         metadata: row.get(11)?,
         tokens: row.get(12)?,
-        state: if row.get(13)? { State::Archived } else { State::Active },
+        state: if row.get(13)? {
+            State::Archived
+        } else {
+            State::Active
+        },
         validity: Validity::Current,
     })
 }
 
 fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
-    let Some(divergence) = row.get::<_, Option<f64>>(at)? else { return Ok(None) };
+    let Some(divergence) = row.get::<_, Option<f64>>(at)? else {
+        return Ok(None);
+    };
     let facts: Vec<u8> = row.get(at + 6)?;
     let spans: Vec<u8> = row.get(at + 7)?;
     let vectors: Vec<u8> = row.get(at + 8)?;
@@ -75,7 +82,10 @@ fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
         spans: spans
             .chunks_exact(8)
             .map(|c| {
-                (u32::from_le_bytes([c[0], c[1], c[2], c[3]]), u32::from_le_bytes([c[4], c[5], c[6], c[7]]))
+                (
+                    u32::from_le_bytes([c[0], c[1], c[2], c[3]]),
+                    u32::from_le_bytes([c[4], c[5], c[6], c[7]]),
+                )
             })
             .collect(),
         vectors: shorts(&vectors),
@@ -84,7 +94,10 @@ fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
 }
 
 fn shorts(bytes: &[u8]) -> Vec<i16> {
-    bytes.chunks_exact(2).map(|c| i16::from_le_bytes([c[0], c[1]])).collect()
+    bytes
+        .chunks_exact(2)
+        .map(|c| i16::from_le_bytes([c[0], c[1]]))
+        .collect()
 }
 
 impl Store {
@@ -102,7 +115,10 @@ impl Store {
         ))?;
         let mut rows = statement.query([ns.key(from), ns.range().1])?;
         while let Some(row) = rows.next()? {
-            each(LoadedTurn { turn: turn_of(row)?, derived: derived_of(row, 14)? })?;
+            each(LoadedTurn {
+                turn: turn_of(row)?,
+                derived: derived_of(row, 14)?,
+            })?;
         }
         Ok(())
     }
@@ -119,7 +135,11 @@ impl Store {
     /// One turn.
     pub fn turn(&self, ns: &Namespace, id: u64) -> Result<Option<StoredTurn>> {
         let sql = format!("SELECT {TURN} FROM turn WHERE key = ?1");
-        Ok(self.conn.prepare_cached(&sql)?.query_row([ns.key(id)], turn_of).optional()?)
+        Ok(self
+            .conn
+            .prepare_cached(&sql)?
+            .query_row([ns.key(id)], turn_of)
+            .optional()?)
     }
 
     /// What was derived from one turn.
@@ -140,7 +160,11 @@ impl Store {
             .prepare_cached("SELECT vectors FROM token_vector WHERE key = ?1")?
             .query_row([ns.key(id)], |r| r.get(0))
             .optional()?;
-        Ok(found.unwrap_or_default().into_iter().map(u8::cast_signed).collect())
+        Ok(found
+            .unwrap_or_default()
+            .into_iter()
+            .map(u8::cast_signed)
+            .collect())
     }
 
     /// The turn that carries the caller's own id.
@@ -165,7 +189,10 @@ impl Store {
         while let Some(row) = rows.next()? {
             let name: String = row.get(2)?;
             let relation = Relation::parse(&name).ok_or_else(|| {
-                Error::new(Code::StoreCorrupt, format!("unknown lineage relation {name:?} in the store"))
+                Error::new(
+                    Code::StoreCorrupt,
+                    format!("unknown lineage relation {name:?} in the store"),
+                )
             })?;
             edges.push(Edge {
                 older: id_of(row.get(0)?),
@@ -203,8 +230,9 @@ impl Store {
         let mut statement = self.conn.prepare_cached(
             "SELECT kind, count(*) FROM decision WHERE key >= ?1 AND key < ?2 GROUP BY kind ORDER BY kind",
         )?;
-        let rows = statement
-            .query_map([from, to], |r| Ok((r.get(0)?, r.get::<_, i64>(1)?.unsigned_abs())))?;
+        let rows = statement.query_map([from, to], |r| {
+            Ok((r.get(0)?, r.get::<_, i64>(1)?.unsigned_abs()))
+        })?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

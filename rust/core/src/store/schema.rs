@@ -97,16 +97,14 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     if tables > 0 {
         check(conn)?;
     }
-    let latest = MIGRATIONS.len();
-    for version in version(conn)?..latest {
+    for (from, migration) in MIGRATIONS.iter().enumerate().skip(version(conn)?) {
         conn.execute_batch(&format!(
             "BEGIN IMMEDIATE;
-             {}
+             {migration}
              PRAGMA application_id = {APPLICATION_ID};
              PRAGMA user_version = {};
              COMMIT;",
-            MIGRATIONS[version],
-            version + 1
+            from + 1
         ))?;
     }
     Ok(())

@@ -24,7 +24,10 @@ impl Store {
     pub fn insert_turn(&self, ns: &Namespace, row: &TurnRow<'_>) -> Result<()> {
         let t = row.turn;
         let stamp = t.timestamp.as_ref();
-        let provenance = t.provenance.as_ref().map(|p| serde_json::json!(p).to_string());
+        let provenance = t
+            .provenance
+            .as_ref()
+            .map(|p| serde_json::json!(p).to_string());
         let key = ns.key(row.id);
         self.conn
             .prepare_cached(
@@ -50,7 +53,9 @@ impl Store {
             ])?;
         if let Some(external) = &t.external_id {
             self.conn
-                .prepare_cached("INSERT INTO external (namespace, external_id, key) VALUES (?1, ?2, ?3)")?
+                .prepare_cached(
+                    "INSERT INTO external (namespace, external_id, key) VALUES (?1, ?2, ?3)",
+                )?
                 .execute(params![ns.id, external, key])?;
         }
         Ok(())
@@ -67,7 +72,11 @@ impl Store {
     ) -> Result<()> {
         let facts = postcard::to_stdvec(&analysed.facts)?;
         let (spans, vectors) = pack_passages(&analysed.passages);
-        let cards: Vec<u8> = analysed.card_vectors.iter().flat_map(|v| le_bytes(v)).collect();
+        let cards: Vec<u8> = analysed
+            .card_vectors
+            .iter()
+            .flat_map(|v| le_bytes(v))
+            .collect();
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO derived (key, divergence, z_content, z_op, z_prov, omega_raw,
@@ -90,7 +99,9 @@ impl Store {
         let tokens = pack_tokens(&analysed.passages);
         if keep_tokens && !tokens.is_empty() {
             self.conn
-                .prepare_cached("INSERT OR REPLACE INTO token_vector (key, vectors) VALUES (?1, ?2)")?
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO token_vector (key, vectors) VALUES (?1, ?2)",
+                )?
                 .execute(params![ns.key(id), tokens])?;
         }
         Ok(())
@@ -166,7 +177,9 @@ impl Store {
             "DELETE FROM token_vector WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM turn WHERE key = ?1 AND ?2 > 0",
         ] {
-            self.conn.prepare_cached(sql)?.execute(params![key, ns.id])?;
+            self.conn
+                .prepare_cached(sql)?
+                .execute(params![key, ns.id])?;
         }
         Ok(())
     }
@@ -174,10 +187,15 @@ impl Store {
     /// Erases every turn of a memory; its id counter stays.
     pub fn erase_all(&self, ns: &Namespace) -> Result<()> {
         let (from, to) = ns.range();
-        self.conn.execute("DELETE FROM external WHERE namespace = ?1", [ns.id])?;
-        self.conn.execute("DELETE FROM lineage WHERE older >= ?1 AND older < ?2", [from, to])?;
+        self.conn
+            .execute("DELETE FROM external WHERE namespace = ?1", [ns.id])?;
+        self.conn.execute(
+            "DELETE FROM lineage WHERE older >= ?1 AND older < ?2",
+            [from, to],
+        )?;
         self.erase_derived(ns)?;
-        self.conn.execute("DELETE FROM turn WHERE key >= ?1 AND key < ?2", [from, to])?;
+        self.conn
+            .execute("DELETE FROM turn WHERE key >= ?1 AND key < ?2", [from, to])?;
         Ok(())
     }
 
@@ -185,21 +203,27 @@ impl Store {
     pub fn erase_derived(&self, ns: &Namespace) -> Result<()> {
         let (from, to) = ns.range();
         for table in ["decision", "derived", "token_vector"] {
-            self.conn
-                .execute(&format!("DELETE FROM {table} WHERE key >= ?1 AND key < ?2"), [from, to])?;
+            self.conn.execute(
+                &format!("DELETE FROM {table} WHERE key >= ?1 AND key < ?2"),
+                [from, to],
+            )?;
         }
         self.conn.execute(
             "DELETE FROM lineage WHERE older >= ?1 AND older < ?2 AND by_caller = 0",
             [from, to],
         )?;
-        self.conn.execute("UPDATE turn SET archived = 0 WHERE key >= ?1 AND key < ?2", [from, to])?;
+        self.conn.execute(
+            "UPDATE turn SET archived = 0 WHERE key >= ?1 AND key < ?2",
+            [from, to],
+        )?;
         Ok(())
     }
 
     /// Erases a memory and its name.
     pub fn erase_namespace(&self, ns: &Namespace) -> Result<()> {
         self.erase_all(ns)?;
-        self.conn.execute("DELETE FROM namespace WHERE id = ?1", [ns.id])?;
+        self.conn
+            .execute("DELETE FROM namespace WHERE id = ?1", [ns.id])?;
         Ok(())
     }
 }
@@ -222,5 +246,8 @@ fn pack_passages(passages: &[Passage]) -> (Vec<u8>, Vec<u8>) {
 
 /// Token vectors of all passages, one after the other.
 fn pack_tokens(passages: &[Passage]) -> Vec<u8> {
-    passages.iter().flat_map(|p| p.tokens.iter().map(|x| x.cast_unsigned())).collect()
+    passages
+        .iter()
+        .flat_map(|p| p.tokens.iter().map(|x| x.cast_unsigned()))
+        .collect()
 }

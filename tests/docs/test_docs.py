@@ -1,0 +1,264 @@
+"""The pages keep their word: code runs, commands work, links lead somewhere.
+
+A ``python`` block that is followed by a ``text`` block must print exactly that. The
+blocks of a page share one namespace and one folder, in order, and so do the commands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import importlib.util
+import io
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import ebbtide
+from ebbtide import _core
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+COMMAND_PAGES = [*PAGES, ROOT / "examples" / "README.md", ROOT / "CONTRIBUTING.md"]
+LINKED_PAGES = sorted(
+    {
+        *COMMAND_PAGES,
+        ROOT / "CHANGELOG.md",
+        *ROOT.glob("tests/*/README.md"),
+        *ROOT.glob("models/*/*.md"),
+    }
+)
+SLICE_TURNS = 40
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[tuple[str, str, str | None]]:
+    """Fenced blocks as (language, text, the text block right behind it or None)."""
+    text = page.read_text(encoding="utf-8")
+    found = list(_FENCE.finditer(text))
+    result: list[tuple[str, str, str | None]] = []
+    for i, match in enumerate(found):
+        after = found[i + 1] if i + 1 < len(found) else None
+        adjacent = after is not None and not text[match.end() : after.start()].strip()
+        output = (
+            after.group(2) if after is not None and adjacent and after.group(1) == "text" else None
+        )
+        result.append((match.group(1), match.group(2), output))
+    return result
+
+
+def python_pages() -> list[Path]:
+    return [page for page in PAGES if any(lang == "python" for lang, _, _ in blocks(page))]
+
+
+def commands(page: Path) -> list[list[str]]:
+    """Words of each command line in the page's ``sh`` blocks, comments left out."""
+    lines = [
+        line
+        for language, text, _ in blocks(page)
+        if language == "sh"
+        for line in text.replace("\\\n", " ").splitlines()
+    ]
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def load_script(name: str) -> ModuleType:
+    path = ROOT / "scripts" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", python_pages(), ids=name_of)
+def test_python_blocks_run_and_print_what_the_page_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "page"}
+    for number, (language, code, expected) in enumerate(blocks(page)):
+        if language != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, f"{name_of(page)}, block {number}", "exec"), namespace)
+        if expected is not None:
+            assert printed.getvalue() == expected, f"{name_of(page)}, block {number}"
+
+
+def test_a_page_that_lies_would_be_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1)\n```\n\n```text\n2\n```\n\nwords\n\n```text\n3\n```\n")
+    assert blocks(page) == [
+        ("python", "print(1)\n", "2\n"),
+        ("text", "2\n", None),
+        ("text", "3\n", None),
+    ]
+
+
+@pytest.fixture(scope="module")
+def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of the first turns of the example conversation, made through the facade."""
+    folder = tmp_path_factory.mktemp("docs")
+    source = (ROOT / "examples" / "conversation.jsonl").read_text(encoding="utf-8")
+    lines = source.splitlines(keepends=True)[:SLICE_TURNS]
+    (folder / "conversation.jsonl").write_text("".join(lines), encoding="utf-8")
+    with ebbtide.Memory.open(folder / "small.db") as memory:
+        memory.add_many(json.loads(line) for line in lines)
+    return folder
+
+
+def ebbtide_commands(page: Path) -> list[list[str]]:
+    return [words for words in commands(page) if words[0] == "ebbtide"]
+
+
+@pytest.mark.parametrize("page", [p for p in COMMAND_PAGES if ebbtide_commands(p)], ids=name_of)
+def test_commands_of_the_pages_work(page: Path, small_store: Path, tmp_path: Path) -> None:
+    (tmp_path / "examples").mkdir()
+    shutil.copy(small_store / "conversation.jsonl", tmp_path / "examples")
+    (tmp_path / "FILE").write_text("[capacity]\ntoken_budget = 512\n", encoding="utf-8")
+    for words in ebbtide_commands(page):
+        store = tmp_path / words[words.index("--store") + 1] if "--store" in words else None
+        if store is not None and words[1] != "replay" and not store.exists():
+            shutil.copy(small_store / "small.db", store)
+        done = subprocess.run(
+            [sys.executable, "-c", "from ebbtide.cli import main; main()", *words[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+
+
+def test_make_targets_of_the_pages_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named: set[str] = set()
+    for page in COMMAND_PAGES:
+        named |= {words[1] for words in commands(page) if words[0] == "make" and len(words) > 1}
+        named |= set(re.findall(r"`make ([a-z-]+)`", page.read_text(encoding="utf-8")))
+    assert {"demo", "test"} <= named
+    assert named <= targets
+
+
+def test_the_configuration_reference_is_fresh() -> None:
+    script = load_script("config_reference")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert page == script.render(), "run: python scripts/config_reference.py"
+    assert script.main(["--check"]) == 0
+
+
+def test_a_stale_configuration_reference_fails_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = load_script("config_reference")
+    stale = tmp_path / "configuration.md"
+    stale.write_text(script.render().replace("4096", "4095"), encoding="utf-8")
+    monkeypatch.setattr(script, "PAGE", stale)
+    assert script.main(["--check"]) == 1
+    assert script.main([]) == 0
+    assert script.main(["--check"]) == 0
+
+
+def test_every_setting_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    for section, keys in ebbtide.Config().to_dict().items():
+        part = page.partition(f"## [{section}]")[2].partition("\n## ")[0]
+        listed = re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)
+        assert sorted(listed) == sorted(keys), section
+
+
+def test_every_error_code_is_explained_and_no_other() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \|", page, re.MULTILINE)
+    assert listed == list(_core.error_codes())
+
+
+def test_error_families_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_]+)` \| `(\w+)`", page, re.MULTILINE)
+    assert {family for family, _ in rows} == {c.split(".")[0] for c in _core.error_codes()}
+    assert all(issubclass(getattr(ebbtide, name), ebbtide.EbbtideError) for _, name in rows)
+
+
+def test_recall_explains_every_feature_and_penalty() -> None:
+    page = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
+    source = (ROOT / "rust/core/src/retrieve/features.rs").read_text(encoding="utf-8")
+    arrays = re.findall(r"pub const (?:FEATURES|PENALTIES)[^=]*= \[(.*?)\];", source, re.DOTALL)
+    names = re.findall(r'"(\w+)"', " ".join(arrays))
+    assert len(names) == 13
+    weights = ebbtide.Config()["retrieval"]
+    values = [*weights["answerability_weights"], *weights["answerability_penalties"]]
+    for name, weight in zip(names, values, strict=True):
+        assert re.search(rf"^\|(?: \d+ \|)? `{name}` \| {weight} \|", page, re.MULTILINE), name
+
+
+def test_recall_explains_every_ranking_term() -> None:
+    page = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
+    table = page.partition("| term | value |")[2].partition("\n\n")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
+    assert sorted(listed) == sorted(ebbtide.Config()["ranking"])
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in ebbtide.__all__:
+        if name.startswith("__"):
+            continue
+        thing = getattr(ebbtide, name)
+        assert (thing.__doc__ or "").strip(), name
+        if isinstance(thing, type):
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and (callable(value) or isinstance(value, property)):
+                    inner = value if isinstance(value, property) else getattr(thing, member)
+                    assert (inner.__doc__ or "").strip(), f"{name}.{member}"
+
+
+@pytest.mark.parametrize("name", ["ebbtide.config", "ebbtide.memory", "ebbtide.store"])
+def test_docstring_examples_work(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors that GitHub gives the page's headings."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", head.lower()).strip() for head in heads)
+    return {re.sub(r"\s", "-", head) for head in plain}
+
+
+@pytest.mark.parametrize("page", LINKED_PAGES, ids=name_of)
+def test_links_resolve(page: Path) -> None:
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"https?://|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{name_of(page)}: {target}"
+        if anchor:
+            assert anchor in anchors(file), f"{name_of(page)}: {target}"
+
+
+def test_backticked_paths_of_the_pages_exist() -> None:
+    pattern = re.compile(r"`((?:python|rust|scripts|tests|docs|examples)/[\w./-]*\w)`")
+    for page in LINKED_PAGES:
+        for path in pattern.findall(page.read_text(encoding="utf-8")):
+            assert (ROOT / path).exists(), f"{name_of(page)}: {path}"

@@ -1,0 +1,190 @@
+"""Erasing is exact: one turn, one memory, nowhere left on disk, nothing else touched."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from reference.stand_ins import scripted
+
+from ebbtide import Config, Memory, NotFoundError, Store, StoreError
+
+SECRET = "zebrafish"
+NAMES = ["foo", "foobar", "fo", "foo%", "%", "foo_", "f__", "_", "o'brien", "a/b", "a", "../x", "é", ""]
+
+
+def on_disk(path: Path, needle: str) -> list[str]:
+    """Files beside the store that hold these bytes."""
+    return [
+        entry.name
+        for entry in path.parent.iterdir()
+        if entry.is_file() and needle.encode() in entry.read_bytes()
+    ]
+
+
+def filled(path: Path, config: Config) -> Memory:
+    memory = Memory.open(path, config=config)
+    memory.add_many(scripted(n) for n in range(30))
+    memory.add(
+        f"The {SECRET} is v1. call the {SECRET}keeper",
+        role="user",
+        speaker=f"{SECRET} Smith",
+        session_id=f"{SECRET}-session",
+        external_id=f"{SECRET}-id",
+        metadata={SECRET: f"{SECRET}meta"},
+        provenance={"source_turn": f"{SECRET}-source"},
+        timestamp="2024-02-01",
+    )
+    memory.add_many(scripted(n) for n in range(30, 60))
+    return memory
+
+
+@pytest.mark.parametrize("budget", [64, 4096])
+def test_a_deleted_turn_is_nowhere(stub: Config, store_path: Path, budget: int) -> None:
+    config = stub.replace(capacity={"token_budget": budget})
+    memory = filled(store_path, config)
+    assert on_disk(store_path, SECRET)
+    question = f"{SECRET} {SECRET}keeper"
+    assert any(SECRET in e.turn.text for e in memory.retrieve(question, limit=10))
+    memory.delete(external_id=f"{SECRET}-id")
+
+    assert on_disk(store_path, SECRET) == []
+    for opened in (memory, None):
+        if opened is None:
+            memory.close()
+            assert on_disk(store_path, SECRET) == []
+            opened = Memory.open(store_path, config=config)
+        assert len(opened) == 60
+        assert not any(SECRET in e.turn.text for e in opened.retrieve(question, limit=60))
+        assert SECRET not in str(opened.trace(f"keeper {question}")["candidates"])
+        assert SECRET not in opened.render_context("call the keeper", max_tokens=4000)
+        assert SECRET not in str(list(opened.turns()))
+        assert SECRET not in str([opened.explain(t.interaction_id) for t in opened.turns()])
+        for call in (
+            lambda o=opened: o.get(30),
+            lambda o=opened: o.explain(30),
+            lambda o=opened: o.history(30),
+            lambda o=opened: o.delete(30),
+            lambda o=opened: o.get(external_id=f"{SECRET}-id"),
+        ):
+            with pytest.raises(NotFoundError) as caught:
+                call()
+            assert caught.value.code == "not_found.turn"
+    digest = opened.digest()
+    opened.close()
+
+    raw = sqlite3.connect(store_path)
+    raw.execute("VACUUM")
+    raw.close()
+    with Memory.open(store_path, config=config) as memory:
+        assert memory.digest() == digest
+        assert memory.retrieve("call the keeper", limit=3)
+        report = memory.add("a new turn", external_id=f"{SECRET}-id")
+        assert report.accepted == 1
+        assert memory.get(external_id=f"{SECRET}-id").interaction_id == 61
+
+
+def test_every_table_forgets_the_turn(stub: Config, store_path: Path) -> None:
+    memory = filled(store_path, stub)
+    memory.relate(40, "corrects", 30)
+    memory.delete(30)
+    memory.close()
+    raw = sqlite3.connect(store_path)
+    namespace = raw.execute("SELECT id FROM namespace").fetchone()[0]
+    key = namespace << 40 | 30
+    tables = [row[0] for row in raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    assert len(tables) >= 6
+    for table in tables:
+        columns = [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
+        for column in set(columns) & {"key", "older", "newer"}:
+            count = raw.execute(f"SELECT count(*) FROM {table} WHERE {column} = ?", [key])
+            assert count.fetchone()[0] == 0, (table, column)
+    raw.close()
+
+
+def test_deleting_while_a_reader_has_the_store_open(stub: Config, store_path: Path) -> None:
+    memory = filled(store_path, stub)
+    with Memory.open(store_path, config=stub, read_only=True) as reader:
+        reader.retrieve("tea", limit=5)
+        memory.delete(30)
+        assert on_disk(store_path, SECRET) == []
+    memory.close()
+
+
+def test_a_deleted_turn_restores_what_it_superseded(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add("The port is v1.", speaker="Ana")
+        memory.add("The port is v2.", speaker="Ana")
+        assert memory.get(0).validity == "superseded"
+        memory.delete(1)
+        assert memory.get(0).validity == "current"
+        assert memory.history(0) == [memory.get(0)]
+
+
+def test_delete_all_keeps_the_counter_and_the_others(stub: Config, store_path: Path) -> None:
+    with Store.open(store_path, config=stub) as store:
+        ana, luis = store.memory("ana"), store.memory("luis")
+        ana.add_many(scripted(n) for n in range(20))
+        ana.add(f"my {SECRET}", external_id="x")
+        luis.add_many(scripted(n) for n in range(20))
+        digest = luis.digest()
+        ana.delete_all()
+        assert len(ana) == 0
+        assert list(ana.turns()) == []
+        assert ana.retrieve(SECRET) == []
+        assert ana.render_context(SECRET) == ""
+        assert ana.stats()["active_tokens"] == 0
+        assert on_disk(store_path, SECRET) == []
+        assert luis.digest() == digest
+        assert ana.add("again", external_id="x").accepted == 1
+        assert ana.get(external_id="x").interaction_id == 21
+    with Store.open(store_path, config=stub) as store:
+        assert store.memory("luis").digest() == digest
+        assert [t.text for t in store.memory("ana").turns()] == ["again"]
+
+
+def test_delete_all_gives_the_digest_of_an_empty_memory(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as empty, Memory.in_memory(config=stub) as emptied:
+        emptied.add_many(scripted(n) for n in range(20))
+        emptied.delete_all()
+        assert emptied.digest() == empty.digest()
+
+
+@pytest.mark.parametrize("victim", NAMES)
+def test_namespaces_stay_apart(stub: Config, store_path: Path, victim: str) -> None:
+    with Store.open(store_path, config=stub) as store:
+        for place, name in enumerate(NAMES):
+            store.memory(name).add_many(scripted(n) for n in range(place, place + 4))
+            store.memory(name).add(f"only {place}word", external_id="same id")
+        assert store.namespaces() == sorted(NAMES)
+        before = {name: store.memory(name).digest() for name in NAMES}
+        store.delete(victim)
+        assert victim not in store.namespaces()
+    with Store.open(store_path, config=stub) as store:
+        assert store.namespaces() == sorted(set(NAMES) - {victim})
+        for place, name in enumerate(NAMES):
+            if name == victim:
+                continue
+            memory = store.memory(name)
+            assert memory.digest() == before[name]
+            assert memory.retrieve(f"{place}word", limit=1)[0].turn.text == f"only {place}word"
+        with pytest.raises(NotFoundError) as caught:
+            store.delete(victim)
+        assert caught.value.code == "not_found.namespace"
+        fresh = store.memory(victim)
+        assert len(fresh) == 0
+        assert fresh.retrieve("only word", limit=5) == []
+        place = NAMES.index(victim)
+        assert on_disk(store_path, f"only {place}word") == []
+
+
+def test_a_deleted_namespace_is_closed(stub: Config, store_path: Path) -> None:
+    with Store.open(store_path, config=stub) as store:
+        memory = store.memory("ana")
+        memory.add("x")
+        store.delete("ana")
+        with pytest.raises(StoreError) as caught:
+            memory.add("y")
+        assert caught.value.code == "store.closed"
+        assert store.namespaces() == []
