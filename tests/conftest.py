@@ -14,6 +14,9 @@ from reference.stand_ins import HashEmbedder, StubAnalyser
 
 from ebbtide import Config
 
+# ONNX Runtime's telemetry stays off in the tests, whatever they import first.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -21,6 +21,7 @@ PRESETS = ("default", "paper")
 """Names of the presets, the one in use without a choice first."""
 
 _ACCEPTED_WITHOUT_EFFECT = {
+    ("ltm", "recall_limit"): "[retrieval] final_recall_limit limits recall",
     ("ltm", "chroma_path"): "the archive lives in the store file itself",
     ("ltm", "collection_name"): "namespaces of the store play its part",
     ("ltm", "cards_path"): "cards live in the store file itself",

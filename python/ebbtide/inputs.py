@@ -13,7 +13,7 @@ from ebbtide import _core
 from ebbtide.errors import InputError
 from ebbtide.types import Turn
 
-__all__ = ["Prepared", "filters_for_core", "prepare", "query_moment", "turn_from"]
+__all__ = ["Prepared", "Stamp", "filters_for_core", "prepare", "query_moment", "turn_from"]
 
 _PROVENANCE_TEXT = ("role", "session_id", "source_turn", "timestamp")
 _PROVENANCE_FLAGS = (
@@ -208,7 +208,8 @@ def _provenance(value: Any) -> str | None:
             message = f"provenance has no field {key!r}; it has {known}. Put others into metadata"
             raise InputError(message, "input.field")
         if not fits:
-            raise InputError(f"provenance field {key!r} has an unusable value {item!r}", "input.field")
+            message = f"provenance field {key!r} has an unusable value {item!r}"
+            raise InputError(message, "input.field")
     return json.dumps({key: item for key, item in value.items() if item is not None})
 
 
@@ -249,7 +250,8 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
     result: dict[str, Any] = {}
     for key, value in filters.items():
         if key not in known:
-            raise InputError(f"no filter is called {key!r}; there are {', '.join(known)}", "input.field")
+            message = f"no filter is called {key!r}; there are {', '.join(known)}"
+            raise InputError(message, "input.field")
         if value is None:
             continue
         if key in ("since", "until"):

@@ -617,7 +617,8 @@ def _stored_input(row: Mapping[str, Any]) -> Prepared:
 
 def _positive(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{name} must be a whole number of at least 1, not {value!r}", "input.field")
+        message = f"{name} must be a whole number of at least 1, not {value!r}"
+        raise InputError(message, "input.field")
     return value
 
 

@@ -148,7 +148,7 @@ class WriteReport:
 
 @dataclass(frozen=True, slots=True)
 class SupportTurn:
-    """A turn behind evidence; relation: ``source``, ``history``, ``newer``, ``previous``, ``next``."""
+    """A turn behind evidence: its ``source``, ``history``, a ``newer``, ``previous`` or ``next`` one."""
 
     turn: Turn
     relation: str
@@ -204,7 +204,10 @@ class RetrievedEvidence:
             turn=Turn._from_core(row["turn"]),
             channels=dict(row["channels"]),
             features=dict(row["features"]),
-            support=[SupportTurn(Turn._from_core(s["turn"]), s["relation"]) for s in row["support"]],
+            support=[
+                SupportTurn(Turn._from_core(item["turn"]), item["relation"])
+                for item in row["support"]
+            ],
             confidence=row["confidence"],
             card=row["card"],
         )

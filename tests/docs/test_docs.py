@@ -131,7 +131,6 @@ def ebbtide_commands(page: Path) -> list[list[str]]:
 def test_commands_of_the_pages_work(page: Path, small_store: Path, tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     shutil.copy(small_store / "conversation.jsonl", tmp_path / "examples")
-    (tmp_path / "FILE").write_text("[capacity]\ntoken_budget = 512\n", encoding="utf-8")
     for words in ebbtide_commands(page):
         store = tmp_path / words[words.index("--store") + 1] if "--store" in words else None
         if store is not None and words[1] != "replay" and not store.exists():
@@ -195,6 +194,47 @@ def test_error_families_are_those_of_the_page() -> None:
     rows = re.findall(r"^\| `([a-z_]+)` \| `(\w+)`", page, re.MULTILINE)
     assert {family for family, _ in rows} == {c.split(".")[0] for c in _core.error_codes()}
     assert all(issubclass(getattr(ebbtide, name), ebbtide.EbbtideError) for _, name in rows)
+
+
+def test_the_formulas_of_concepts_show_the_defaults() -> None:
+    page = " ".join((ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").split())
+    config = ebbtide.Config()
+    w, decay, p = config["scoring_weights"], config["temporal_decay"], config["pruning_priority"]
+    tiers = config["memory_tiers"]
+    for shown in (
+        (
+            f"{w['alpha_density']}·ID + {w['gamma_sentiment']}·|S| + {w['beta_entities']}·E_norm"
+            f" − {-w['delta_technical']}·D"
+        ),
+        (
+            f"{w['lambda_operational']}·({w['eta_constraint']}·constraint"
+            f" + {w['eta_preference']}·preference + {w['eta_current_state']}·current_state"
+            f" + {w['eta_correction']}·correction + {w['eta_replacement']}·replacement"
+            f" + {w['eta_past_state']}·past_state)"
+        ),
+        (
+            f"{w['user_correction_boost']:.2f}·is_user_correction"
+            f" + {w['preference_update_boost']:.2f}·is_preference_update"
+            f" + {w['constraint_boost']:.2f}·is_constraint"
+            f" − {w['corrected_by_user_penalty']}·corrected_by_user"
+        ),
+        f"x0 = {w['sigmoid_midpoint']}",
+        f"E_cap = {w['entity_cap']}",
+        f"below {w['social_threshold']} is raised to at least {w['min_social_score']}",
+        f"λ = {decay['lambda_base']}, η = {decay['inertia_strength']}",
+        f"Ω_eff < {decay['hard_kill_threshold']}",
+        f"healthy if Ω_eff > {tiers['healthy_min']}",
+        f"critical if Ω_eff ≤ {tiers['critical_max']:.2f}",
+        (
+            f"{p['rho_constraint']:.2f}·constraint + {p['rho_preference']:.2f}·preference"
+            f" + {p['rho_current_state']:.2f}·current_state + {p['rho_correction']:.2f}·correction"
+            f" + {p['rho_replacement']:.2f}·replacement"
+        ),
+        f"{p['superseded_past_penalty']} if the turn no longer stands",
+        f"W = {config['capacity']['window_size']} unit vectors",
+        f"`protect_last = {config['capacity']['protect_last']}`",
+    ):
+        assert shown in page, shown
 
 
 def test_recall_explains_every_feature_and_penalty() -> None:

@@ -99,21 +99,29 @@ impl Lineage {
         }
     }
 
-    /// The topic a claim belongs to. One that names only the value it replaces
-    /// belongs to the newest topic of the same subject that had this value.
+    /// The topic a claim belongs to. One that names the value it replaces belongs
+    /// to the newest topic of the same subject that had this value, if its own
+    /// name is that topic's or a shorter form of it: "the port is 8080, not 3000"
+    /// speaks of the "port for the invoice service" that was 3000.
     fn topic_of(&self, claim: &Claim) -> Option<String> {
-        if !claim.identity.is_empty() {
-            return Some(topic_key(&claim.subject, &claim.identity));
-        }
-        let old = claim.old_value.as_ref()?;
+        let own = topic_key(&claim.subject, &claim.identity);
+        let Some(old) = &claim.old_value else {
+            return (!claim.identity.is_empty()).then_some(own);
+        };
         let prefix = topic_key(&claim.subject, "");
+        let shorter = |topic: &str| {
+            let rest = topic.strip_prefix(own.as_str());
+            claim.identity.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with(' '))
+        };
         self.topics
             .range(prefix.clone()..)
             .take_while(|(topic, _)| topic.starts_with(&prefix))
+            .filter(|(topic, _)| shorter(topic))
             .flat_map(|(topic, standing)| standing.iter().map(move |s| (topic, s)))
             .filter(|(_, s)| s.value == *old)
             .max_by_key(|(_, s)| s.id)
             .map(|(topic, _)| topic.clone())
+            .or_else(|| (!claim.identity.is_empty()).then_some(own))
     }
 
     /// Adds an edge. Refuses a turn related to itself and a closed cycle.
@@ -379,6 +387,33 @@ mod tests {
         assert_eq!(l.validity(0), Validity::Corrected);
         say(&mut l, 2, "user", 0, claim("current_state", "port", "9090"));
         assert_eq!(l.validity(1), Validity::Superseded);
+    }
+
+    #[test]
+    fn a_correction_may_shorten_the_name_of_its_topic() {
+        let mut l = Lineage::default();
+        say(
+            &mut l,
+            0,
+            "user",
+            0,
+            claim("current_state", "port for invoice service", "3000"),
+        );
+        say(
+            &mut l,
+            1,
+            "user",
+            0,
+            claim("current_state", "portfolio", "3000"),
+        );
+        let mut c = claim("correction", "port", "8080");
+        c.old_value = Some("3000".into());
+        say(&mut l, 2, "user", Signals::CORRECTION, c);
+        assert_eq!(l.validity(0), Validity::Corrected);
+        assert_eq!(l.validity(1), Validity::Current);
+        let later = claim("current_state", "port for invoice service", "8443");
+        say(&mut l, 3, "user", 0, later);
+        assert_eq!(l.validity(2), Validity::Superseded);
     }
 
     #[test]

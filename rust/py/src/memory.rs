@@ -232,16 +232,16 @@ impl MemoryHandle {
         to_python(py, &report)
     }
 
-    fn delete(&self, py: Python<'_>, id: u64) -> PyResult<()> {
-        self.with(py, |e| e.delete(id))
+    fn delete(&self, py: Python<'_>, interaction_id: u64) -> PyResult<()> {
+        self.with(py, |e| e.delete(interaction_id))
     }
 
     fn delete_all(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Engine::delete_all)
     }
 
-    fn get<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.with(py, |e| e.get(id))?)
+    fn get<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.get(interaction_id))?)
     }
 
     fn find_external(&self, py: Python<'_>, external_id: &str) -> PyResult<Option<u64>> {
@@ -252,12 +252,12 @@ impl MemoryHandle {
         to_python(py, &self.with(py, |e| e.page(first, limit))?)
     }
 
-    fn history<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.with(py, |e| e.history(id))?)
+    fn history<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.history(interaction_id))?)
     }
 
-    fn explain<'py>(&self, py: Python<'py>, id: u64) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.with(py, |e| e.explain(id))?)
+    fn explain<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.explain(interaction_id))?)
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -24,7 +24,7 @@ __all__ = [
     "speaker_of",
 ]
 
-UNSPECIFIED = "unspecified"
+UNSPECIFIED = ""
 """Identity of a replacement that names both values but not what they are values of
 ("I meant Tuesday, not Monday")."""
 

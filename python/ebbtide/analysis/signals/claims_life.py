@@ -53,6 +53,11 @@ _EMPLOYER = re.compile(
     r"|worked)\s+"
     r"(?:full[- ]time |part[- ]time |now )?(?:at|for)\s+)"
 )
+_NEW_JOB = re.compile(
+    SUBJECT
+    + rf"(?i:{ADVERBS}(?:(?:have|has|'ve|'s) )?{ADVERBS}(?:got|started|accepted|landed|found|took|begun) "
+    r"(?:a |my )?(?:new )?(?:job|position|role) (?:at|with)\s+)"
+)
 _OCCUPATION = re.compile(
     SUBJECT
     + rf"(?i:(?P<be>{_BE}|was|were) {ADVERBS}{_NOT}{ADVERBS}an?\s+(?P<job>(?:[\w-]+ )?(?:[\w-]*"
@@ -181,6 +186,11 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             kind = "past_state" if past else "current_state"
             claim = Claim(kind, subject, "employer", employer, negated=_ended(clause, match))
             yield reader.place(clause, match, claim)
+    for match in _NEW_JOB.finditer(clause.text):
+        employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
+        subject = reader.subject(match, clause.start)
+        if subject and employer and reader.text != reader.text.lower():
+            yield reader.place(clause, match, Claim("current_state", subject, "employer", employer))
     for match in _USED.finditer(clause.text):
         subject = reader.subject(match, clause.start)
         if subject is None or match.group("verb").lower() != "work":

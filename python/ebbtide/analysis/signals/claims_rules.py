@@ -45,12 +45,14 @@ _DENIAL = re.compile(r"\b(?:not|no longer|never)\b|n't", re.IGNORECASE)
 _FORBIDDING = re.compile(r"forbidden|prohibited|banned|off", re.IGNORECASE)
 _REQUIRING = re.compile(r"required|mandatory|compulsory", re.IGNORECASE)
 _VAGUE = ("it", "that", "this", "he", "she", "they", "there")
+# A habit given up is a change of taste, not a rule.
+_ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(?:again|now|from now on)\b", re.IGNORECASE)
 
 
 def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """The rule that one clause states, if it can be put as an action and a value."""
-    match = _EATS.search(clause.text)
+    match = None if _ANYMORE.search(clause.text) else _EATS.search(clause.text)
     if match and (match.group("word") or _AGAIN.search(clause.text)):
         denied = bool(_DENIAL.search(match.group("word")))
         yield from _rule(

@@ -25,6 +25,7 @@ _LIKE = re.compile(
     r"\s+(?:to )?)"
 )
 _CHOICE = re.compile(SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?:would |'d )?prefers?\s+)")
+_ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _OVER = re.compile(r"\s+(?:over|to|rather than|instead of)\s+", re.IGNORECASE)
 _FOR = re.compile(r"\s+(?:for|when it comes to)\s+(?!me\b|us\b|now\b|the moment)", re.IGNORECASE)
 _FAVOURITE = re.compile(
@@ -39,6 +40,18 @@ _IS_FAVOURITE = re.compile(
     r"|fave?)\s+(?P<kind>[\w-]+))"
 )
 
+_SWITCHED = re.compile(
+    SUBJECT
+    + rf"(?i:(?:(?:have|has|'ve|'s) )?{ADVERBS}(?:switched|gone over|gone back|changed|converted)"
+    r"(?: over| back)?(?: from (?P<old>[\w' -]{2,30}?))? to\s+)"
+)
+_HABIT = re.compile(
+    SUBJECT + rf"(?i:{ADVERBS}(?P<neg>(?:don't|do not|never|no longer) )?drinks?\s+)"
+)
+_PERSON = re.compile(
+    r"(?P<whose>\b[Ii])(?:'m| am)\s+(?i:(?:now |still |more of )?an? (?P<value>[\w-]+) person)\b"
+)
+
 # "I like the pirate idea" praises what was said; it is no lasting taste.
 _REMARKS = word_set(
     "idea suggestion photo picture pic plan sound look way thought question answer quote"
@@ -48,7 +61,7 @@ _REMARKS = word_set(
 _CATEGORY = {
     word: category
     for category, words in {
-        "drink": "tea coffee water juice beer wine espresso cappuccino latte soda lemonade drink",
+        "drink": "tea coffee decaf water juice beer wine espresso cappuccino latte soda lemonade drink",
         "theme": "dark light theme dark-mode light-mode",
         "seat": "aisle window seat",
         "contact": "email e-mail phone sms text call slack whatsapp",
@@ -68,6 +81,7 @@ def taste_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     yield from _likes(reader, clause)
     yield from _choices(reader, clause)
     yield from _favourites(reader, clause)
+    yield from _habits(reader, clause)
 
 
 def _likes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
@@ -115,6 +129,35 @@ def _choices(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         yield reader.place(
             clause, match, _choice(subject, chosen[0], other, named, bool(match.group("neg")))
         )
+
+
+def _habits(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    """What somebody takes now, where the category is closed: another choice replaces it."""
+    end = clause.start + len(clause.text)
+    for pattern in (_SWITCHED, _HABIT):
+        for match in pattern.finditer(clause.text):
+            subject = reader.subject(match, clause.start)
+            things = object_phrases(reader.doc, clause.start + match.end(), end)
+            category = _category(things[0]) if things else None
+            if subject is None or category is None:
+                continue
+            denied = pattern is _HABIT and bool(match.group("neg") or _ANYMORE.search(clause.text))
+            old = match.group("old") if pattern is _SWITCHED else None
+            claim = Claim(
+                "preference",
+                subject,
+                f"preference:{category}",
+                things[0],
+                old.lower() if old else None,
+                denied,
+            )
+            yield reader.place(clause, match, claim)
+    for match in _PERSON.finditer(clause.text):
+        value = match.group("value").lower()
+        category = _category(value)
+        if category is not None:
+            claim = Claim("preference", reader.speaker, f"preference:{category}", value)
+            yield reader.place(clause, match, claim)
 
 
 def _choice(subject: str, chosen: str, other: list[str], topic: list[str], denied: bool) -> Claim:

@@ -153,7 +153,6 @@ pub struct Retrieval {
     pub symbolic_weights: Vec<f64>,
     pub adaptive_truncation: bool,
     pub adaptive_floor: f64,
-    pub second_hop: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

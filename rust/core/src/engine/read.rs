@@ -9,7 +9,7 @@ use crate::retrieve::features::{self, Answerability, Subject};
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::store::Derived;
 use crate::text::{self, fold};
-use crate::types::{Facts, InteractionId, StoredTurn, Validity};
+use crate::types::{Facts, InteractionId, Signals, StoredTurn, Validity};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -312,30 +312,23 @@ impl Engine {
             });
         }
         if r.stale_policy == "drop" {
-            self.filter_entities(pool, frame);
+            self.filter_mismatches(pool, frame);
         }
     }
 
-    /// Hard entity mismatch: only named entities, only where something is left.
-    fn filter_entities(&self, pool: &mut [Candidate], frame: &QueryFrame) {
-        if frame.entities.is_empty() {
-            return;
+    /// Candidates that cannot be evidence: those that name none of the question's
+    /// entities, and those that only ask or only acknowledge. Neither filter is
+    /// applied where it would leave nothing.
+    fn filter_mismatches(&self, pool: &mut [Candidate], frame: &QueryFrame) {
+        if !frame.entities.is_empty() {
+            drop_unless_all(pool, "entity_mismatch", |c| {
+                features::entity_overlap(&self.subject(c, None, 0.0), frame) == 0.0
+            });
         }
-        let mismatch: Vec<bool> = pool
-            .iter()
-            .map(|c| features::entity_overlap(&self.subject(c, None, 0.0), frame) == 0.0)
-            .collect();
-        let left = pool
-            .iter()
-            .zip(&mismatch)
-            .any(|(c, m)| c.dropped.is_none() && !m);
-        if left {
-            for (c, mismatch) in pool.iter_mut().zip(mismatch) {
-                if mismatch && c.dropped.is_none() {
-                    c.dropped = Some("entity_mismatch");
-                }
-            }
-        }
+        drop_unless_all(pool, "evidence_type", |c| {
+            c.facts.social
+                || (c.facts.signals.has(Signals::QUERY_LIKE) && c.text.trim_end().ends_with('?'))
+        });
     }
 
     fn validity_of(&self, c: &Candidate) -> Validity {
@@ -542,6 +535,26 @@ impl Engine {
             "rank": shown.map(|r| r + 1),
             "fate": fate,
         })
+    }
+}
+
+/// Drops what `mismatches` says, unless nothing would be left.
+fn drop_unless_all(
+    pool: &mut [Candidate],
+    why: &'static str,
+    mismatches: impl Fn(&Candidate) -> bool,
+) {
+    let mismatch: Vec<bool> = pool.iter().map(mismatches).collect();
+    if pool
+        .iter()
+        .zip(&mismatch)
+        .any(|(c, m)| c.dropped.is_none() && !m)
+    {
+        for (c, mismatch) in pool.iter_mut().zip(mismatch) {
+            if mismatch && c.dropped.is_none() {
+                c.dropped = Some(why);
+            }
+        }
     }
 }
 

@@ -1,0 +1,292 @@
+"""Whatever is handed in: a typed error or a faithful round trip, and nothing before it lost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ebbtide import Config, EbbtideError, InputError, Memory, Turn
+from ebbtide._core import error_codes
+
+CODES = frozenset(error_codes())
+FEW = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+odd_text = st.one_of(
+    st.text(st.characters(codec=None), max_size=20),
+    st.sampled_from(
+        ["", " ", "\x00", "\ud800", "a\udfff", "\ufeff", "'; DROP TABLE turn;--", "%", "_", "\u2028"]
+    ),
+)
+odd_number = st.one_of(
+    st.integers(),
+    st.sampled_from([2**31, 2**32, 2**63, 2**64, 10**30, -(10**30), 10**5000, -1, 0]),
+    st.floats(),
+)
+odd_scalar = st.one_of(
+    st.none(),
+    st.booleans(),
+    odd_number,
+    odd_text,
+    st.binary(max_size=4),
+    st.datetimes(),
+    st.dates(),
+    st.sampled_from([object(), (), datetime.min, datetime.max, date.min, {1, 2}, Ellipsis]),
+)
+odd_value = st.recursive(
+    odd_scalar,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.one_of(odd_text, st.integers()), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+FIELDS = (
+    "text content role speaker name timestamp session_id external_id id provenance metadata tool_calls "
+    "interaction_id record_id"
+).split()
+
+
+def guarded(memory: Memory, call: Callable[[], Any]) -> Any:
+    """The call's result, or None after a typed error; what was there before is there still."""
+    before = [(turn.interaction_id, turn.text) for turn in memory.turns()]
+    try:
+        result = call()
+    except EbbtideError as error:
+        assert error.code in CODES, error.code
+        assert str(error)
+        result = None
+    after = [(turn.interaction_id, turn.text) for turn in memory.turns()]
+    assert after[: len(before)] == before
+    return result
+
+
+@pytest.fixture
+def memory(stub: Config) -> Any:
+    with Memory.in_memory(config=stub) as opened:
+        opened.add("The port is v1.", speaker="Ana", external_id="first", metadata={"a": 1})
+        opened.add("The port is v2.", speaker="Ana", timestamp="2024-01-01")
+        yield opened
+
+
+@FEW
+@given(
+    text=st.one_of(odd_text, odd_scalar),
+    fields=st.fixed_dictionaries(
+        {},
+        optional={
+            "role": st.one_of(odd_text, odd_scalar),
+            "speaker": odd_scalar,
+            "timestamp": odd_value,
+            "session_id": odd_scalar,
+            "external_id": odd_scalar,
+            "provenance": odd_value,
+            "metadata": odd_value,
+            "wait": st.sampled_from(["complete", "journalled", "", None, 5]),
+        },
+    ),
+)
+def test_add(memory: Memory, text: Any, fields: dict[str, Any]) -> None:
+    count = len(memory)
+    report = guarded(memory, lambda: memory.add(text, **fields))
+    memory.flush()
+    if report is None:
+        assert len(memory) == count
+        return
+    assert len(memory) == count + report.accepted
+    if report.accepted:
+        stored = list(memory.turns())[-1]
+        assert stored.text == text
+        assert stored.role == fields.get("role", "user")
+        assert stored.speaker == fields.get("speaker")
+        given_metadata = fields.get("metadata")
+        if given_metadata is not None:
+            assert stored.metadata == json.loads(json.dumps(given_metadata))
+
+
+@FEW
+@given(
+    items=st.lists(
+        st.one_of(
+            odd_value,
+            st.dictionaries(st.sampled_from(FIELDS), odd_value, max_size=5),
+            st.builds(Turn, text=odd_scalar, timestamp=odd_scalar, metadata=odd_value),
+            st.fixed_dictionaries({"text": st.just("fine")}),
+        ),
+        max_size=5,
+    )
+)
+def test_add_many(memory: Memory, items: list[Any]) -> None:
+    guarded(memory, lambda: memory.add_many(items))
+    assert memory.add("still here").accepted == 1
+
+
+@FEW
+@given(
+    query=st.one_of(odd_text, st.just("port"), odd_scalar),
+    options=st.fixed_dictionaries(
+        {},
+        optional={
+            "limit": st.one_of(odd_number, odd_scalar),
+            "max_tokens": st.one_of(odd_number, odd_scalar),
+            "query_time": odd_scalar,
+            "preset": st.one_of(st.sampled_from(["default", "paper", "x", ""]), odd_scalar),
+            "filters": st.one_of(
+                odd_value,
+                st.dictionaries(
+                    st.sampled_from(
+                        ["role", "speaker", "session_id", "since", "until", "metadata", "x"]
+                    ),
+                    odd_value,
+                    max_size=3,
+                ),
+            ),
+        },
+    ),
+)
+def test_questions(memory: Memory, query: Any, options: dict[str, Any]) -> None:
+    for call in (memory.retrieve, memory.render_context):
+        guarded(memory, lambda call=call: call(query, **options))
+    options.pop("max_tokens", None)
+    guarded(memory, lambda: memory.trace(query, **options))
+
+
+@FEW
+@given(value=st.one_of(odd_value, st.sampled_from(["first", "nobody"])), other=odd_value)
+def test_ids(memory: Memory, value: Any, other: Any) -> None:
+    for call in (memory.get, memory.history, memory.explain):
+        guarded(memory, lambda call=call: call(value))
+        guarded(memory, lambda call=call: call(external_id=value))
+    guarded(memory, lambda: memory.relate(value, other, value))
+    guarded(memory, lambda: memory.relate(1, other, 0))
+    guarded(memory, lambda: list(memory.turns(state=value)))
+    guarded(memory, lambda: memory.count_tokens(value))
+
+
+SECTIONS = sorted(Config().to_dict())
+
+
+@FEW
+@given(
+    section=st.one_of(st.sampled_from(SECTIONS), odd_text),
+    key=odd_text,
+    known=st.integers(0, 40),
+    value=odd_value,
+    bare=st.booleans(),
+)
+def test_config(section: str, key: str, known: int, value: Any, bare: bool) -> None:
+    keys = list(Config().to_dict().get(section, {}))
+    name = keys[known % len(keys)] if keys and known < 30 else key
+    try:
+        config = Config().replace(**{section: value if bare else {name: value}})
+    except EbbtideError as error:
+        assert error.code in CODES, error.code
+        assert error.code.startswith("config.")
+        return
+    for values in config.to_dict().values():
+        for setting in values.values():
+            assert not isinstance(setting, float) or math.isfinite(setting)
+    assert bare or config[section][name] == value
+
+
+@FEW
+@given(name=odd_scalar)
+def test_presets(name: Any) -> None:
+    try:
+        Config.preset(name)
+    except EbbtideError as error:
+        assert error.code in CODES
+
+
+@pytest.mark.parametrize("text", ["é", "😀 smile", "tab\tquote\"back\\slash", "line\nbreak", "\x7f\x1b"])
+def test_any_text_may_be_a_setting(text: str) -> None:
+    config = Config().replace(ltm={"storage_path": text})
+    assert config["ltm"]["storage_path"] == text
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(texts=st.lists(st.text(max_size=60), min_size=1, max_size=4), query=st.text(max_size=40))
+def test_any_unicode_through_the_real_analysis(cheap: Config, texts: list[str], query: str) -> None:
+    with Memory.in_memory(config=cheap) as opened:
+        kept = [text for text in texts if text]
+        opened.add_many({"text": text} for text in kept)
+        assert [turn.text for turn in opened.turns()] == kept
+        guarded(opened, lambda: opened.retrieve(query, limit=3))
+        context = guarded(opened, lambda: opened.render_context(query, max_tokens=30))
+        assert context is None or opened.count_tokens(context) <= 30
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    max_tokens=st.integers(1, 400),
+    preset=st.sampled_from(["default", "paper"]),
+    include_active=st.booleans(),
+    lengths=st.lists(st.integers(1, 300), min_size=1, max_size=12),
+)
+def test_a_context_never_exceeds_its_budget(
+    stub: Config, max_tokens: int, preset: str, include_active: bool, lengths: list[int]
+) -> None:
+    with Memory.in_memory(config=stub) as opened:
+        for length in lengths:
+            opened.add(" ".join(f"tea{n}." for n in range(length)), speaker="Ana")
+        text = opened.render_context(
+            "tea1 tea7", max_tokens=max_tokens, preset=preset, include_active=include_active
+        )
+        assert opened.count_tokens(text) <= max_tokens
+
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("depth", [100, 127, 128, 129, 500, 900, 5000, 100_000])
+def test_deeply_nested_metadata(stub: Config, depth: int) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add("before")
+        try:
+            memory.add("deep", metadata=nested(depth), external_id="deep")
+        except InputError as error:
+            assert error.code == "input.field"
+            assert len(memory) == 1
+        else:
+            again = memory.get(external_id="deep").metadata
+            assert again == nested(depth)
+            found = memory.retrieve("deep", filters={"metadata": {"a": again["a"] if again else 1}})
+            assert [item.turn.text for item in found] == ["deep"]
+        memory.add("after")
+        assert memory.retrieve("before", filters={"metadata": {"b": 1}}) == []
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+        datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=12))),
+        datetime.min,
+        datetime.max,
+        date.max,
+        -62135596800,
+        253402300799.999999,
+        0,
+        -0.0,
+    ],
+)
+def test_moments_at_the_edges(memory: Memory, moment: Any) -> None:
+    report = guarded(memory, lambda: memory.add("edge", timestamp=moment))
+    if report is not None:
+        assert memory.retrieve("edge", limit=1, filters={"until": moment, "since": moment})
+        assert memory.render_context("edge", max_tokens=200)
