@@ -58,9 +58,13 @@ class Config:
             ConfigError: For an unknown preset, section or key (naming the
                 nearest known one), a wrong type, or a value out of its range.
         """
+        if not isinstance(name, str):
+            message = f"a preset's name is text, not {type(name).__name__}"
+            raise ConfigError(message, "config.preset")
+        _quoted(name)  # refuses what is not valid Unicode
         self.name = name
         self.embedder = embedder
-        self._changes = {section: dict(keys) for section, keys in (changes or {}).items()}
+        self._changes = {section: _keys(section, keys) for section, keys in (changes or {}).items()}
         values = json.loads(_core.load_config(name, _to_toml(self._changes)))
         self._values: Mapping[str, Any] = MappingProxyType(values)
 
@@ -92,7 +96,7 @@ class Config:
         """A copy with some keys changed: ``config.replace(capacity={"token_budget": 512})``."""
         changes = {section: dict(keys) for section, keys in self._changes.items()}
         for section, keys in sections.items():
-            changes.setdefault(section, {}).update(keys)
+            changes.setdefault(section, {}).update(_keys(section, keys))
         return Config(self.name, changes, embedder=self.embedder)
 
     def with_embedder(self, embedder: Any) -> Config:
@@ -139,25 +143,45 @@ class Config:
         return f"Config({self.name!r}, {self._changes!r})"
 
 
+def _keys(section: str, keys: Any) -> dict[str, Any]:
+    if not isinstance(keys, Mapping):
+        message = f"[{section}] takes keys with values, not {type(keys).__name__}"
+        raise ConfigError(message, "config.type")
+    return dict(keys)
+
+
 def _to_toml(changes: Mapping[str, Mapping[str, Any]]) -> str:
     """Sections of plain values as TOML; JSON scalars and lists are TOML ones."""
     lines: list[str] = []
     for section, keys in changes.items():
-        if not isinstance(keys, Mapping):
-            lines.insert(0, f"{json.dumps(section)} = {_value(section, keys)}")
-            continue
-        lines.append(f"[{json.dumps(section)}]")
-        lines += [f"{json.dumps(str(key))} = {_value(key, value)}" for key, value in keys.items()]
+        lines.append(f"[{_quoted(section)}]")
+        lines += [f"{_quoted(str(key))} = {_value(key, value)}" for key, value in keys.items()]
     return "\n".join(lines)
 
 
+def _quoted(text: str) -> str:
+    """JSON text is TOML text, but for escaped surrogate pairs and a bare DEL."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = f"a setting is not valid Unicode at character {error.start}"
+        raise ConfigError(message, "config.type") from error
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _value(key: str, value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(key, item) for item in value)}]"
     if isinstance(value, float) and value != value:
         return "nan"
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return "inf" if value > 0 else "-inf"
-    try:
+    if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
         return json.dumps(value)
-    except TypeError as error:
-        message = f"{key} must be text, a number, true, false or a list, not {value!r}"
-        raise ConfigError(message, "config.type") from error
+    message = (
+        f"{key} must be text, a number in range, true, false or a list, "
+        f"not a {type(value).__name__}"
+    )
+    raise ConfigError(message, "config.type")

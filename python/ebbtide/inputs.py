@@ -13,7 +13,16 @@ from ebbtide import _core
 from ebbtide.errors import InputError
 from ebbtide.types import Turn
 
-__all__ = ["Prepared", "Stamp", "filters_for_core", "prepare", "query_moment", "turn_from"]
+__all__ = [
+    "Prepared",
+    "Stamp",
+    "checked_text",
+    "filters_for_core",
+    "prepare",
+    "query_moment",
+    "shown",
+    "turn_from",
+]
 
 _PROVENANCE_TEXT = ("role", "session_id", "source_turn", "timestamp")
 _PROVENANCE_FLAGS = (
@@ -35,6 +44,8 @@ _GIVEN = (
     "metadata",
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DEEPEST = 100
+"""Levels of metadata; JSON readers, the core's among them, refuse more than 128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +100,9 @@ def turn_from(item: Turn | Mapping[str, Any]) -> Turn:
     if extra:
         given = known.get("metadata")
         known["metadata"] = {**(given if isinstance(given, Mapping) else {}), **extra}
-    if known.get("external_id") is not None and not isinstance(known["external_id"], str):
-        known["external_id"] = str(known["external_id"])
+    external = known.get("external_id")
+    if isinstance(external, int) and not isinstance(external, bool):
+        known["external_id"] = shown(external)
     known["role"] = known.get("role") or "user"
     return Turn(**known)
 
@@ -104,9 +116,15 @@ def _content(content: Any, tool_calls: Any) -> str:
     elif content is not None:
         message = f"a turn's text must be text or a list of parts, not {type(content).__name__}"
         raise InputError(message, "input.field")
+    if not isinstance(tool_calls, list | tuple | None):
+        message = f"tool_calls must be a list, not {type(tool_calls).__name__}"
+        raise InputError(message, "input.field")
     for call in tool_calls or ():
-        function = call.get("function", {}) if isinstance(call, Mapping) else {}
-        parts.append(f"{function.get('name', 'tool')}({function.get('arguments', '')})")
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping):
+            raise InputError("a tool call needs a function with a name", "input.field")
+        name, arguments = function.get("name", "tool"), function.get("arguments", "")
+        parts.append(f"{_said(name)}({_said(arguments)})")
     if not parts:
         raise InputError("a turn needs text: give `text` or `content`", "input.field")
     return "\n".join(part for part in parts if part)
@@ -118,9 +136,21 @@ def _part(part: Any) -> str:
     if isinstance(part, Mapping):
         if isinstance(part.get("text"), str):
             return str(part["text"])
-        return f"[{part.get('type', 'attachment')}]"
+        return f"[{_said(part.get('type', 'attachment'))}]"
     message = f"a content part must be text or a mapping, not {type(part).__name__}"
     raise InputError(message, "input.field")
+
+
+def _said(value: Any) -> str:
+    return value if isinstance(value, str) else shown(value)
+
+
+def shown(value: Any) -> str:
+    """A value in an error message: short, and safe for what has no text form."""
+    try:
+        return repr(value)[:80]
+    except (ValueError, RecursionError):  # an integer of thousands of digits, a deep list
+        return f"a {type(value).__name__}"
 
 
 def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Prepared | None:
@@ -131,18 +161,18 @@ def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Pr
     """
     for field in fields(turn):
         if field.name in ("role", "text"):
-            _text(field.name, getattr(turn, field.name))
+            checked_text(field.name, getattr(turn, field.name))
         elif field.name in ("speaker", "session_id", "external_id"):
             value = getattr(turn, field.name)
             if value is not None:
-                _text(field.name, value)
+                checked_text(field.name, value)
     text = turn.text
     if not text:
         raise InputError("a turn needs text; this one is empty", "input.field")
     if len(text) > max_chars:
         message = (
-            f"the turn has {len(text):,} characters, the limit is {max_chars:,}; split it, or raise "
-            "[limits] max_turn_chars"
+            f"the turn has {len(text):,} characters, the limit is {max_chars:,}; split it, "
+            "or raise [limits] max_turn_chars"
         )
         raise InputError(message, "input.too_long")
     if "=== END OF MEMORY ===" in text:
@@ -164,7 +194,12 @@ def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Pr
     )
 
 
-def _text(name: str, value: Any) -> None:
+def checked_text(name: str, value: Any) -> str:
+    """The value, if it is text that can be stored.
+
+    Raises:
+        InputError: Naming the field, with code ``input.field`` or ``input.unicode``.
+    """
     if not isinstance(value, str):
         raise InputError(f"{name} must be text, not {type(value).__name__}", "input.field")
     try:
@@ -177,6 +212,7 @@ def _text(name: str, value: Any) -> None:
         raise InputError(message, "input.unicode") from error
     if name == "role" and not value:
         raise InputError("role must not be empty", "input.field")
+    return str(value)
 
 
 def _stamp(value: Any) -> tuple[Stamp | None, datetime | None]:
@@ -205,11 +241,15 @@ def _provenance(value: Any) -> str | None:
             fits = item is None or isinstance(item, str)
         else:
             known = ", ".join(_PROVENANCE_TEXT + _PROVENANCE_FLAGS)
-            message = f"provenance has no field {key!r}; it has {known}. Put others into metadata"
+            message = (
+                f"provenance has no field {shown(key)}; it has {known}. Put others into metadata"
+            )
             raise InputError(message, "input.field")
         if not fits:
-            message = f"provenance field {key!r} has an unusable value {item!r}"
+            message = f"provenance field {key!r} has an unusable value {shown(item)}"
             raise InputError(message, "input.field")
+        if isinstance(item, str):
+            checked_text(f"provenance field {key}", item)
     return json.dumps({key: item for key, item in value.items() if item is not None})
 
 
@@ -219,12 +259,29 @@ def _metadata(value: Any) -> str | None:
     if not isinstance(value, Mapping):
         message = f"metadata must be a mapping, not {type(value).__name__}"
         raise InputError(message, "input.field")
+    if _deeper_than(value, _DEEPEST):
+        raise InputError(f"metadata is nested more than {_DEEPEST} levels deep", "input.field")
     try:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
         text.encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"metadata cannot be written as JSON: {error}", "input.field") from error
     return text
+
+
+def _deeper_than(value: Any, most: int) -> bool:
+    """Whether mappings and lists are nested deeper than ``most``, as a cycle is."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            child
+            for parent in level
+            if isinstance(parent, Mapping | list | tuple)
+            for child in (parent.values() if isinstance(parent, Mapping) else parent)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def query_moment(value: Any, newest_micros: int | None) -> datetime | None:
@@ -242,15 +299,18 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
     Raises:
         InputError: For an unknown filter or an unusable time.
     """
-    if not filters:
+    if filters is None:
         return None
+    if not isinstance(filters, Mapping):
+        message = f"filters must be a mapping, not {type(filters).__name__}"
+        raise InputError(message, "input.field")
     from ebbtide.analysis.temporal import parse_timestamp
 
     known = ("role", "speaker", "session_id", "since", "until", "metadata")
     result: dict[str, Any] = {}
     for key, value in filters.items():
         if key not in known:
-            message = f"no filter is called {key!r}; there are {', '.join(known)}"
+            message = f"no filter is called {shown(key)}; there are {', '.join(known)}"
             raise InputError(message, "input.field")
         if value is None:
             continue
@@ -262,5 +322,7 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
             value = _micros(moment)
         elif key == "metadata":
             value = json.loads(_metadata(value) or "{}")
+        else:
+            checked_text(f"filter {key}", value)
         result[key] = value
     return result

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any, Self
 from ebbtide import _core
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
-from ebbtide.inputs import Prepared, filters_for_core, prepare, query_moment, turn_from
+from ebbtide.inputs import (
+    Prepared,
+    checked_text,
+    filters_for_core,
+    prepare,
+    query_moment,
+    shown,
+    turn_from,
+)
 from ebbtide.types import RetrievedEvidence, Turn, WriteReport
 
 if TYPE_CHECKING:
@@ -24,6 +32,9 @@ BATCH = 64
 """Turns analysed and committed together by ``add_many``."""
 
 _PAGE = 256
+
+_IDS = 2**40
+"""Interaction ids stay below; in a store's keys the bits above name the memory."""
 
 
 class Memory:
@@ -52,6 +63,7 @@ class Memory:
         """Attach to an open store; use :meth:`open` or :meth:`in_memory` instead."""
         from ebbtide.analysis.analyser import Analyser
 
+        checked_text("namespace", namespace)
         cards = bool(config["retrieval"]["enable_card_semantic"])
         self._analyser: Analyser = Analyser(config["nlp"], embedder=config.embedder, cards=cards)
         self._config = config
@@ -79,6 +91,7 @@ class Memory:
         namespace: str = "default",
         config: Config | str | Path | None = None,
         read_only: bool = False,
+        reindexing: bool = False,
     ) -> Memory:
         """Open a memory in a store file, creating both where they are missing.
 
@@ -88,6 +101,8 @@ class Memory:
             config: A :class:`Config`, or the path of a TOML file.
             read_only: Read what was there when it was opened; takes no lock, and
                 may be open while another process writes.
+            reindexing: Open it although it was made with another model or token
+                counter, because :meth:`reindex` comes next.
 
         Raises:
             StoreError: If the file is locked by another writer (named in the
@@ -101,7 +116,14 @@ class Memory:
         settings = _config(config)
         handle = open_handle(path, settings, read_only=read_only)
         try:
-            return cls(handle, namespace, settings, owns_store=True, read_only=read_only)
+            return cls(
+                handle,
+                namespace,
+                settings,
+                owns_store=True,
+                read_only=read_only,
+                reindexing=reindexing,
+            )
         except BaseException:
             handle.close()
             raise
@@ -159,7 +181,7 @@ class Memory:
             StoreError: If it could not be written; nothing was stored.
         """
         if wait not in ("complete", "journalled"):
-            message = f'wait must be "complete" or "journalled", not {wait!r}'
+            message = f'wait must be "complete" or "journalled", not {shown(wait)}'
             raise InputError(message, "input.field")
         turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
         prepared = self._prepare(turn)
@@ -195,8 +217,7 @@ class Memory:
         Raises:
             InputError: Naming the turn that is unusable; those before it were kept.
         """
-        if batch_size < 1:
-            raise InputError("batch_size must be at least 1", "input.field")
+        _positive("batch_size", batch_size)
         with self._write_lock:
             self.flush()
             report = self._store_batch([])
@@ -276,6 +297,8 @@ class Memory:
         """
         with self._write_lock:
             self.flush()
+            checked_text("relation", relation)
+            newer, older = _interaction_id(newer), _interaction_id(older)
             return WriteReport._from_core(self._handle.relate(newer, relation, older))
 
     def delete(
@@ -394,7 +417,7 @@ class Memory:
         """
         query, options = self._query(query_text, limit, query_time, preset, filters)
         if max_tokens is not None:
-            _positive("max_tokens", max_tokens)
+            max_tokens = _positive("max_tokens", max_tokens)
         return self._handle.render(
             query, max_tokens=max_tokens, include_active=include_active, **options
         )
@@ -443,7 +466,7 @@ class Memory:
             message = f"the question is not valid Unicode at character {error.start}"
             raise InputError(message, "input.unicode") from error
         if limit is not None:
-            _positive("limit", limit)
+            limit = _positive("limit", limit)
         if preset is not None and preset not in PRESETS:
             Config(preset)  # raises the error that names the presets
         self.flush()
@@ -461,7 +484,7 @@ class Memory:
     def turns(self, *, state: str | None = None) -> Iterator[Turn]:
         """Stored turns in id order, optionally only ``active`` or ``archived`` ones."""
         if state not in (None, "active", "archived"):
-            message = f'state must be "active" or "archived", not {state!r}'
+            message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
         first = 0
         while page := self._handle.page(first, _PAGE):
@@ -506,7 +529,7 @@ class Memory:
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text by this memory's counter."""
-        return self._handle.count_tokens(text)
+        return self._handle.count_tokens(checked_text("text", text))
 
     def __len__(self) -> int:
         """Number of stored turns."""
@@ -542,15 +565,13 @@ class Memory:
         if isinstance(interaction_id, str):
             external_id, interaction_id = interaction_id, None
         if external_id is not None:
+            checked_text("external_id", external_id)
             found = self._handle.find_external(external_id)
             if found is None:
                 message = f"there is no turn with external id {external_id!r}"
                 raise NotFoundError(message, "not_found.turn")
             return found
-        if not isinstance(interaction_id, int) or interaction_id < 0:
-            message = "name a turn by its interaction id (0 or more) or its external id"
-            raise InputError(message, "input.field")
-        return interaction_id
+        return _interaction_id(interaction_id)
 
 
 class _Worker:
@@ -617,8 +638,17 @@ def _stored_input(row: Mapping[str, Any]) -> Prepared:
 
 def _positive(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        message = f"{name} must be a whole number of at least 1, not {value!r}"
+        message = f"{name} must be a whole number of at least 1, not {shown(value)}"
         raise InputError(message, "input.field")
+    return min(value, 2**31 - 1)  # more than any memory holds
+
+
+def _interaction_id(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        message = "name a turn by its interaction id (0 or more) or its external id"
+        raise InputError(message, "input.field")
+    if value >= _IDS:
+        raise NotFoundError(f"there is no turn {shown(value)}", "not_found.turn")
     return value
 
 
