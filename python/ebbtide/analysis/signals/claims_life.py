@@ -55,7 +55,7 @@ _EMPLOYER = re.compile(
 )
 _NEW_JOB = re.compile(
     SUBJECT
-    + rf"(?i:{ADVERBS}(?:(?:have|has|'ve|'s) )?{ADVERBS}(?:got|started|accepted|landed|found|took|begun) "
+    + rf"(?i:{ADVERBS}(?:{_HAVE} )?{ADVERBS}(?:got|started|accepted|landed|found|took) "
     r"(?:a |my )?(?:new )?(?:job|position|role) (?:at|with)\s+)"
 )
 _OCCUPATION = re.compile(

@@ -61,7 +61,7 @@ _REMARKS = word_set(
 _CATEGORY = {
     word: category
     for category, words in {
-        "drink": "tea coffee decaf water juice beer wine espresso cappuccino latte soda lemonade drink",
+        "drink": "tea coffee decaf water juice beer wine espresso cappuccino latte soda drink",
         "theme": "dark light theme dark-mode light-mode",
         "seat": "aisle window seat",
         "contact": "email e-mail phone sms text call slack whatsapp",

@@ -220,8 +220,10 @@ impl Engine {
 
     /// How sure the engine is that the turn answers: rises with the similarity of
     /// its tokens to the question's, in absolute terms.
-    fn confidence(&self, _c: &Candidate, absolute: f64, _q: &QueryFrame) -> f64 {
-        logistic((absolute - 0.6) * 15.0)
+    fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
+        let similar = logistic((absolute - 0.6) * 15.0);
+        let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
+        if stale { 0.5 * similar } else { similar }
     }
 }
 
