@@ -11,7 +11,22 @@ from reference.stand_ins import scripted
 from ebbtide import Config, Memory, NotFoundError, Store, StoreError
 
 SECRET = "zebrafish"
-NAMES = ["foo", "foobar", "fo", "foo%", "%", "foo_", "f__", "_", "o'brien", "a/b", "a", "../x", "é", ""]
+NAMES = [
+    "foo",
+    "foobar",
+    "fo",
+    "foo%",
+    "%",
+    "foo_",
+    "f__",
+    "_",
+    "o'brien",
+    "a/b",
+    "a",
+    "../x",
+    "é",
+    "",
+]
 
 
 def on_disk(path: Path, needle: str) -> list[str]:

@@ -72,7 +72,9 @@ def test_every_conversation(conversations: list[Conversation], place: int, budge
 
 
 @pytest.mark.parametrize("budget", [256, 1024])
-def test_a_small_budget_binds(conversations: list[Conversation], cheap: Config, budget: int) -> None:
+def test_a_small_budget_binds(
+    conversations: list[Conversation], cheap: Config, budget: int
+) -> None:
     config = cheap.replace(capacity={"token_budget": budget})
     with Memory.in_memory(config=config) as memory:
         turns = [as_mapping(turn) for turn in conversations[1].turns[:200]]

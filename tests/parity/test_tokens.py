@@ -77,9 +77,7 @@ def test_the_counts_are_exact(counter: str) -> None:
     assert len(texts) > 700
     expected = toktok.batch_count(texts, counter)
     found = [count_tokens(text, counter) for text in texts]
-    wrong = [
-        (text, f, e) for text, f, e in zip(texts, found, expected, strict=True) if f != e
-    ]
+    wrong = [(text, f, e) for text, f, e in zip(texts, found, expected, strict=True) if f != e]
     assert wrong == []
 
 

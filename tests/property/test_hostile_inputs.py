@@ -24,7 +24,18 @@ FEW = settings(
 odd_text = st.one_of(
     st.text(st.characters(codec=None), max_size=20),
     st.sampled_from(
-        ["", " ", "\x00", "\ud800", "a\udfff", "\ufeff", "'; DROP TABLE turn;--", "%", "_", "\u2028"]
+        [
+            "",
+            " ",
+            "\x00",
+            "\ud800",
+            "a\udfff",
+            "\ufeff",
+            "'; DROP TABLE turn;--",
+            "%",
+            "_",
+            "\u2028",
+        ]
     ),
 )
 odd_number = st.one_of(
@@ -45,7 +56,8 @@ odd_scalar = st.one_of(
 odd_value = st.recursive(
     odd_scalar,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.one_of(odd_text, st.integers()), inner, max_size=3)
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.one_of(odd_text, st.integers()), inner, max_size=3),
     ),
     max_leaves=6,
 )
@@ -206,7 +218,9 @@ def test_presets(name: Any) -> None:
         assert error.code in CODES
 
 
-@pytest.mark.parametrize("text", ["é", "😀 smile", "tab\tquote\"back\\slash", "line\nbreak", "\x7f\x1b"])
+@pytest.mark.parametrize(
+    "text", ["é", "😀 smile", 'tab\tquote"back\\slash', "line\nbreak", "\x7f\x1b"]
+)
 def test_any_text_may_be_a_setting(text: str) -> None:
     config = Config().replace(ltm={"storage_path": text})
     assert config["ltm"]["storage_path"] == text

@@ -113,7 +113,9 @@ def stub_facts(turn: TurnText) -> TurnFacts:
 class StubAnalyser:
     """Same interface as ``ebbtide.analysis.analyser.Analyser``, no models."""
 
-    def __init__(self, nlp: Mapping[str, Any], *, embedder: Any = None, cards: bool = False) -> None:
+    def __init__(
+        self, nlp: Mapping[str, Any], *, embedder: Any = None, cards: bool = False
+    ) -> None:
         self._embedder = embedder or HashEmbedder(int(nlp["vector_dim"]))
         self._cards = cards
         self.fingerprint = f"stub;embedder={self._embedder.fingerprint}"

@@ -54,10 +54,38 @@ _EMPLOYER = re.compile(
     r"(?:full[- ]time |part[- ]time |now )?(?:at|for)\s+)"
 )
 _NEW_JOB = re.compile(
-    SUBJECT
-    + rf"(?i:{ADVERBS}(?:{_HAVE} )?{ADVERBS}(?:got|started|accepted|landed|found|took) "
+    SUBJECT + rf"(?i:{ADVERBS}(?:{_HAVE} )?{ADVERBS}(?:got|started|accepted|landed|found|took) "
     r"(?:a |my )?(?:new )?(?:job|position|role) (?:at|with)\s+)"
 )
+# Out of work, at work, one's own business: one replaces the other.
+_EMPLOYMENT = (
+    (
+        "out of work",
+        re.compile(
+            r"\b(?:lost|quit) my job\b|\bI (?:just |recently )?(?:got|was|'ve been|have been) "
+            r"(?:fired|laid off)\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "self-employed",
+        re.compile(
+            r"\bI(?:'ve| have)? (?:just |finally |officially |recently )*(?:started|opened|launched) "
+            r"(?:my own|an? (?:[\w-]+ ){0,2}(?:business|store|shop|studio|company|startup))\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "employed",
+        re.compile(
+            r"\b(?:got|started|found|landed|enjoying|enjoy|love|loving) (?:a|my) new job\b"
+            r"|\bI (?:just )?got promoted\b|\bI(?:'ve| have)? (?:just )?signed with\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+# "Since I lost my job" looks back; it does not say how things stand.
+_LOOKS_BACK = re.compile(r"\b(?:since|after|before|because|cause|when|if)\b", re.IGNORECASE)
 _OCCUPATION = re.compile(
     SUBJECT
     + rf"(?i:(?P<be>{_BE}|was|were) {ADVERBS}{_NOT}{ADVERBS}an?\s+(?P<job>(?:[\w-]+ )?(?:[\w-]*"
@@ -186,6 +214,7 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             kind = "past_state" if past else "current_state"
             claim = Claim(kind, subject, "employer", employer, negated=_ended(clause, match))
             yield reader.place(clause, match, claim)
+    yield from _employment(reader, clause)
     for match in _NEW_JOB.finditer(clause.text):
         employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
         subject = reader.subject(match, clause.start)
@@ -203,6 +232,14 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             value = place_name(reader.doc, reader.text, clause.start + match.end(), end)
         if value:
             yield reader.place(clause, match, Claim("past_state", subject, identity, value))
+
+
+def _employment(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for value, pattern in _EMPLOYMENT:
+        match = pattern.search(clause.text)
+        if match and not _LOOKS_BACK.search(clause.text[: match.end()]):
+            claim = Claim("current_state", reader.speaker, "employment", value)
+            yield reader.place(clause, match, claim)
 
 
 def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:

@@ -211,7 +211,17 @@ impl Engine {
         let current = !q.historical() && replaces && !stale;
         let original = q.wants_first && replaced && !replaces;
         vec![
-            ("stale", -w.stale * one(stale)),
+            // A question that does not say which time it means may well ask about then.
+            (
+                "stale",
+                -w.stale
+                    * one(stale)
+                    * if q.currentness == "current" {
+                        1.0
+                    } else {
+                        0.25
+                    },
+            ),
             ("current", w.current * one(current)),
             ("former", w.former * one(former)),
             ("original", w.original * one(original)),
