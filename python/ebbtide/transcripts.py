@@ -2,17 +2,47 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
-from ebbtide.errors import EbbtideError, InputError
+from ebbtide.errors import InputError
 from ebbtide.inputs import turn_from
 from ebbtide.types import Turn
 
-__all__ = ["Transcript", "read_transcripts"]
+if TYPE_CHECKING:
+    from ebbtide.evals.datasets import Conversation
+
+__all__ = ["Transcript", "TurnReader", "check_transcript", "read_transcripts"]
+
+_GZIP = b"\x1f\x8b"
+_SAMPLE_KEYS = ("conversation", "haystack_sessions")
+"""What a benchmark sample has and a message has not."""
+
+
+class TurnReader(Protocol):
+    """The turns of one conversation, in order, each with an external id.
+
+    Attributes:
+        place: Where the turn read last stands: file and line, or conversation and id.
+        numbered: Whether that turn's id was made of the file's name and the line.
+        skipped: Messages left out so far since they have no content.
+    """
+
+    place: str
+    numbered: bool
+    skipped: int
+
+    def __iter__(self) -> Iterator[Turn]:
+        """Read the conversation from its start.
+
+        Raises:
+            InputError: Saying what is wrong at ``place``.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,88 +51,161 @@ class Transcript:
 
     Attributes:
         path: The file.
-        name: Conversation id for files that hold several, else None.
-        turns: Turns in it, if that is known without reading it through.
+        name: Conversation id, for files that may hold several, else None.
+        total: Messages in it, the empty ones not always left out.
+        turns: Its turns.
     """
 
     path: Path
     name: str | None
-    turns: int | None
-
-    def read(self) -> Iterator[Turn]:
-        """Its turns, in order, each with an external id.
-
-        A turn without an id of its own is called ``<file stem>#<line>``. Messages
-        without content are left out.
-
-        Raises:
-            InputError: Naming file, line and what is wrong there.
-        """
-        if self.name is None:
-            yield from _json_lines(self.path)
-        else:
-            yield from _dataset(self.path, self.name)
+    total: int
+    turns: TurnReader
 
 
-def read_transcripts(path: str | Path) -> list[Transcript]:
-    """The conversations of a transcript file.
+def read_transcripts(path: str | Path) -> Iterator[Transcript]:
+    """The conversations of a transcript file, one at a time.
 
-    JSON Lines (one message a line) is one conversation; a LoCoMo file (JSON, or
-    JSON compressed with gzip) has one for each of its samples.
+    JSON Lines (one message a line) is one conversation; a LoCoMo or LongMemEval
+    file has one for each of its samples. Both may be gzipped.
 
     Raises:
-        InputError: If there is no such file or it has neither form.
+        InputError: If there is no such file, or what is read of it has neither form.
+    """
+    file = Path(path)
+    if not check_transcript(file):
+        yield Transcript(file, None, _count_lines(file), _Messages(file))
+        return
+    from ebbtide.evals.datasets import iter_conversations
+
+    for conversation in iter_conversations(file):
+        total = len(conversation.turns)
+        yield Transcript(file, conversation.id, total, _Sample(file, conversation))
+
+
+def check_transcript(path: str | Path) -> bool:
+    """Whether a file holds benchmark samples (True) or JSON Lines of messages (False).
+
+    Told by its first line, and by its name only where that is inconclusive.
+
+    Raises:
+        InputError: If it cannot be opened.
     """
     file = Path(path)
     if not file.is_file():
-        raise InputError(f"there is no transcript at {file}", "input.transcript")
-    if file.name.endswith((".json", ".json.gz")):
-        from ebbtide.evals.datasets import iter_conversations
-
-        return [Transcript(file, c.id, len(c.turns)) for c in iter_conversations(file)]
-    with file.open("rb") as lines:
-        count = sum(1 for line in lines if line.strip())
-    return [Transcript(file, None, count)]
-
-
-def _json_lines(path: Path) -> Iterator[Turn]:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                turn = _message(line, f"{path.stem}#{number}")
-            except (EbbtideError, ValueError, RecursionError) as error:
-                raise InputError(f"{path}, line {number}: {error}", "input.transcript") from error
-            if turn is not None:
-                yield turn
+        raise InputError(f"there is no transcript file at {file}", "input.transcript")
+    try:
+        with _opened(file) as stream:
+            head = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+            # A whole LoCoMo file is one line: no need to read that to know.
+            line = b"" if head.startswith(b"[") else head + stream.readline()
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
+    if head.startswith(b"["):
+        return True
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        return file.name.endswith((".json", ".json.gz"))
+    return isinstance(first, dict) and any(key in first for key in _SAMPLE_KEYS)
 
 
-def _message(line: bytes, fallback: str) -> Turn | None:
-    message: Any = json.loads(line)
+def _opened(path: Path) -> IO[bytes]:
+    with path.open("rb") as raw:
+        packed = raw.read(2) == _GZIP
+    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+def _count_lines(path: Path) -> int:
+    try:
+        with _opened(path) as lines:
+            return sum(1 for line in lines if line.strip())
+    except (OSError, EOFError, zlib.error):
+        return 0  # reading it again names the line
+
+
+class _Messages:
+    """JSON Lines; a message without an id is called ``<file stem>#<line>``."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = path.name
+        self.numbered = False
+        self.skipped = 0
+        self._path = path
+        self._stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+
+    def __iter__(self) -> Iterator[Turn]:
+        self.skipped = 0
+        number = 0
+        try:
+            with _opened(self._path) as lines:
+                for number, line in enumerate(lines, 1):
+                    self.place = f"{self._path}:{number}"
+                    if not line.strip():
+                        continue
+                    turn = self._turn(_decoded(line, first=number == 1), number)
+                    if turn is None:
+                        self.skipped += 1
+                    else:
+                        yield turn
+        except (OSError, EOFError, zlib.error) as error:
+            self.place = f"{self._path}:{number + 1}"
+            raise InputError(f"the file cannot be read on: {error}", "input.transcript") from error
+
+    def _turn(self, message: dict[str, Any], number: int) -> Turn | None:
+        content = next((message[key] for key in message if key in ("text", "content")), ...)
+        if content in (None, "", []) and not message.get("tool_calls"):
+            return None
+        turn = turn_from(message)
+        if not turn.text.strip():
+            return None
+        if isinstance(turn.session_id, int) and not isinstance(turn.session_id, bool):
+            turn = replace(turn, session_id=str(turn.session_id))
+        # An empty id would make all such messages one.
+        self.numbered = turn.external_id in (None, "")
+        return replace(turn, external_id=f"{self._stem}#{number}") if self.numbered else turn
+
+
+def _decoded(line: bytes, *, first: bool) -> dict[str, Any]:
+    try:
+        message = json.loads(line.decode("utf-8-sig" if first else "utf-8"))
+    except UnicodeDecodeError as error:
+        message = f"the line is not UTF-8 at byte {error.start + 1}"
+        raise InputError(message, "input.transcript") from error
+    except json.JSONDecodeError as error:
+        message = f"the line is not JSON: {error.msg} at character {error.pos + 1}"
+        raise InputError(message, "input.transcript") from error
+    except (ValueError, RecursionError) as error:  # a huge number, a deep list
+        raise InputError(f"the line cannot be read: {error}", "input.transcript") from error
     if not isinstance(message, dict):
-        raise InputError("a line must be a JSON object with `role` and `content`", "input.field")
-    content = message.get("text", message.get("content"))
-    if not content and not message.get("tool_calls"):
-        return None
-    turn = turn_from(message)
-    return turn if turn.external_id is not None else replace(turn, external_id=fallback)
+        words = f"a line must be a JSON object with `role` and `content`, not {_kind(message)}"
+        raise InputError(words, "input.transcript")
+    return message
 
 
-def _dataset(path: Path, name: str) -> Iterator[Turn]:
-    from ebbtide.evals.datasets import iter_conversations
+def _kind(value: object) -> str:
+    names = {list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
 
-    for conversation in iter_conversations(path):
-        if conversation.id != name:
-            continue
-        for turn in conversation.turns:
-            if turn.text:
-                yield Turn(
-                    text=turn.text,
-                    role=turn.role,
-                    speaker=turn.speaker,
-                    timestamp=turn.timestamp,
-                    session_id=turn.session_id,
-                    external_id=turn.external_id,
-                )
-        return
+
+class _Sample:
+    """One conversation of a benchmark file, already read."""
+
+    numbered = False
+
+    def __init__(self, path: Path, conversation: Conversation) -> None:
+        self.place = f"{path}, conversation {conversation.id}"
+        self.skipped = conversation.skipped_turns
+        self._start = self.place
+        self._turns = conversation.turns
+
+    def __iter__(self) -> Iterator[Turn]:
+        for turn in self._turns:
+            self.place = f"{self._start}, turn {turn.external_id}"
+            yield Turn(
+                text=turn.text,
+                role=turn.role,
+                speaker=turn.speaker,
+                timestamp=turn.timestamp,
+                session_id=turn.session_id,
+                external_id=turn.external_id,
+            )

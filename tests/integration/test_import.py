@@ -111,7 +111,8 @@ def test_a_missing_model_is_never_downloaded() -> None:
 import json
 import ebbtide
 try:
-    ebbtide.Memory.in_memory(config=ebbtide.Config().replace(nlp={"model_name": "some/other-model"}))
+    config = ebbtide.Config().replace(nlp={"model_name": "some/other-model"})
+    ebbtide.Memory.in_memory(config=config)
 except ebbtide.ConfigError as error:
     print(json.dumps({"code": error.code, "words": str(error)}))
 """

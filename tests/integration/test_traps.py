@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -238,6 +239,24 @@ def test_reindexing_is_resumable_and_keeps_the_digest(stub: Config, store_path: 
         assert memory.stats()["pending"] > 0
         assert memory.digest() == digest
         assert memory.stats()["pending"] == 0
+
+
+def test_reindexing_survives_a_relation_that_a_new_analyser_contradicts(
+    stub: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller said that turn 0 corrects turn 1; better rules now find 1 superseding 0."""
+    from reference import stand_ins
+
+    rules = stand_ins.stub_facts
+    with Memory.in_memory(config=stub) as memory:
+        monkeypatch.setattr(stand_ins, "stub_facts", lambda turn: replace(rules(turn), claims=()))
+        memory.add_many([{"text": "The port is v1."}, {"text": "The port is v2."}])
+        memory.relate(0, "corrects", 1)
+        monkeypatch.setattr(stand_ins, "stub_facts", rules)
+        memory.reindex()
+        assert memory.stats()["pending"] == 0
+        assert [turn.validity for turn in memory.turns()] == ["current", "corrected"]
+        assert memory.add("goes on").accepted == 1
 
 
 def test_the_token_counter_is_part_of_the_store(stub: Config, store_path: Path) -> None:
@@ -543,6 +562,9 @@ def test_a_third_persons_dislike_is_not_the_speakers(real: Memory) -> None:
     subjects = {card["card"]["subject"] for card in real.explain(1)["cards"]}
     assert "ana" not in subjects
     assert real.retrieve("Does Ana like olives?", limit=1)[0].turn.interaction_id == 0
+
+
+GIVEN = ("text", "role", "speaker", "timestamp", "session_id", "external_id", "metadata")
 
 
 # The life of a turn

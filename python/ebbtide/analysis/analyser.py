@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import unicodedata
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -148,6 +149,7 @@ class Analyser:
         """
         from ebbtide.analysis.query import build_frame
 
+        text = unicodedata.normalize("NFC", text)
         # The speakers' names say who, which the ranking handles; left in, they
         # pull the vector towards every turn of that speaker.
         embedded = text if bare else without_names(text, speakers)
@@ -224,7 +226,7 @@ def _token_terms(spacy: SpacyAnalyser, doc: Any, spans: Any) -> list[str | None]
     """For each word piece, the term of the spaCy token that it lies in."""
     by_character: dict[int, str | None] = {}
     for token in doc:
-        terms = spacy.terms(doc[token.i : token.i + 1].as_doc())
+        terms = spacy.token_terms(token)
         for at in range(token.idx, token.idx + len(token)):
             by_character[at] = terms[0] if terms else None
     return [by_character.get(int(start)) for start, _ in spans]

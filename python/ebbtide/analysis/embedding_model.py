@@ -17,6 +17,7 @@ import functools
 import hashlib
 import importlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -243,6 +244,9 @@ def _open_tokenizer(path: Path) -> Tokenizer:
 
 
 def _open_session(path: Path, threads: int) -> Any:
+    # Recent releases write a device id and an event log to the user's cache as soon
+    # as they are imported, unless this is set.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     onnxruntime.disable_telemetry_events()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from ebbtide.analysis.facts import Claim, Cue, TurnText
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 __all__ = ["LanguageAdapter", "SignalReading"]
 
@@ -61,4 +61,8 @@ class LanguageAdapter(Protocol):
 
     def terms(self, doc: Doc) -> tuple[str, ...]:
         """Content terms for the lexical index, in text order, repetitions kept."""
+        ...
+
+    def token_terms(self, token: Token) -> tuple[str, ...]:
+        """The terms of one token by itself."""
         ...

@@ -2,13 +2,13 @@
 
 Every translation maps one character to one character, so a span found in the
 matching text is the same span of the original text and no offset map is needed.
-Unicode composition (NFC) changes lengths; it is applied to what leaves the
-analysis as a value or a term (:func:`nfc_lower`), not to the text that carries
-spans. No cue word has a composed character in it.
+Unicode composition (NFC) changes lengths; the pipeline does it beforehand
+(:mod:`ebbtide.analysis.composing`), and :func:`nfc_lower` once more for values.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 __all__ = ["for_matching", "nfc_lower", "word_set"]
@@ -26,6 +26,10 @@ _TABLE = {
     **{ord(character): " " for character in _SPACES},
 }
 
+_LONGEST_WORD = 200
+_LONG_RUN = re.compile(r"[!-~]{400,}")
+_SEPARATORS = {ord(character): " " for character in ",;:{}[]()<>|=&\"'`"}
+
 
 def for_matching(text: str) -> str:
     """Translate typographic apostrophes, quotes, dashes and spaces to ASCII.
@@ -36,7 +40,18 @@ def for_matching(text: str) -> str:
     Returns:
         A text of exactly the same length, equal to ``text`` where it is ASCII.
     """
-    return text if text.isascii() else text.translate(_TABLE)
+    plain = text if text.isascii() else text.translate(_TABLE)
+    return _LONG_RUN.sub(_shortened, plain)
+
+
+def _shortened(run: re.Match[str]) -> str:
+    """A run that is no word, cut at its own punctuation, blanked past a word's length.
+
+    Base64, minified JSON, a line of dashes: the tokenizer and the rules take time
+    by the square of such a run, and find nothing in it.
+    """
+    pieces = run.group().translate(_SEPARATORS).split(" ")
+    return " ".join(piece[:_LONGEST_WORD].ljust(len(piece)) for piece in pieces)
 
 
 def nfc_lower(text: str) -> str:

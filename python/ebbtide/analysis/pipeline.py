@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ebbtide.analysis.cards import project
+from ebbtide.analysis.composing import compose, in_original
 from ebbtide.analysis.facts import (
     CardFacts,
     Claim,
@@ -26,7 +29,7 @@ from ebbtide.errors import ConfigError
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
     from ebbtide.analysis.language import LanguageAdapter
 
@@ -84,11 +87,14 @@ class SpacyAnalyser:
         """What the derived facts depend on: equal fingerprints, equal facts.
 
         Names spaCy's version, the model and its version, the adapter's, VADER's and
-        the entity filter. Loads the model.
+        the entity filter. Read from the model's ``meta.json``; nothing is loaded.
+
+        Raises:
+            ConfigError: The spaCy model is not installed.
         """
         from importlib.metadata import version
 
-        meta = self._loaded().meta
+        meta = _installed_meta(self._model_name) or self._loaded().meta
         labels = "all" if self._labels is None else ",".join(sorted(self._labels))
         return (
             f"spacy={version('spacy')};model={meta['lang']}_{meta['name']}@{meta['version']}"
@@ -108,6 +114,10 @@ class SpacyAnalyser:
         """The terms of a parse, made as the index makes them."""
         return self._adapter.terms(doc)
 
+    def token_terms(self, token: Token) -> tuple[str, ...]:
+        """The terms of one token of a parse, by itself."""
+        return self._adapter.token_terms(token)
+
     def analyse(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
         """Read turns into facts, in order.
 
@@ -116,11 +126,17 @@ class SpacyAnalyser:
                 cut at white space, each piece parsed alone, and the counts added up.
 
         Returns:
-            One :class:`TurnFacts` a turn.
+            One :class:`TurnFacts` a turn. Texts are read in Unicode's composed form
+            (NFC), |S| in the raw one; spans are those of the text as given.
 
         Raises:
             ConfigError: The spaCy model is not installed.
         """
+        given, composed = turns, [compose(turn.text) for turn in turns]
+        turns = [
+            turn if form is None else replace(turn, text=form.text)
+            for turn, form in zip(given, composed, strict=True)
+        ]
         pieces = [_pieces(turn.text) for turn in turns]
         texts = [
             for_matching(turn.text[start:end])
@@ -130,12 +146,18 @@ class SpacyAnalyser:
         # spaCy's vocabulary grows while it parses: one parse at a time.
         with self._lock:
             docs = iter(list(self._loaded().pipe(texts, batch_size=_BATCH)))
+        facts = [
+            self._facts(turn, raw.text, [(span, next(docs)) for span in spans])
+            for turn, raw, spans in zip(turns, given, pieces, strict=True)
+        ]
         return [
-            self._facts(turn, [(span, next(docs)) for span in spans])
-            for turn, spans in zip(turns, pieces, strict=True)
+            fact if form is None else in_original(fact, turn.text, form)
+            for fact, turn, form in zip(facts, given, composed, strict=True)
         ]
 
-    def _facts(self, turn: TurnText, parts: list[tuple[tuple[int, int], Doc]]) -> TurnFacts:
+    def _facts(
+        self, turn: TurnText, raw: str, parts: list[tuple[tuple[int, int], Doc]]
+    ) -> TurnFacts:
         tokens = sum(len(doc) for _, doc in parts)
         semantic = sum(token.pos_ in _SEMANTIC_POS for _, doc in parts for token in doc)
         entities = tuple(
@@ -157,7 +179,7 @@ class SpacyAnalyser:
             cards.extend(_shifted([self._with_terms(card, doc) for card in projected], start))
         return TurnFacts(
             density=_density(turn.text, semantic, tokens),
-            sentiment=self._sentiment.magnitude(turn.text),
+            sentiment=self._sentiment.magnitude(raw),
             entity_count=len(entities),
             entities=entities,
             signals=frozenset(signals),
@@ -181,7 +203,7 @@ class SpacyAnalyser:
         terms = list(own)
         for token in doc:
             if card.start <= token.idx < card.end and token.lower_ in own:
-                terms += self._adapter.terms(doc[token.i : token.i + 1].as_doc())
+                terms += self._adapter.token_terms(token)
         return replace(card, terms=tuple(dict.fromkeys(terms)))
 
     def _loaded(self) -> Language:
@@ -204,16 +226,47 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.lower())
 
 
+def _candidates(name: str) -> tuple[str, ...]:
+    fallback = _FALLBACKS.get(name)
+    return (name, fallback) if fallback else (name,)
+
+
+def _installed_meta(name: str) -> Mapping[str, Any] | None:
+    """What ``spacy.load`` would find in ``meta`` for a name; None where it cannot be told."""
+    for candidate in _candidates(name):
+        directory = _model_directory(candidate)
+        if directory is None:
+            continue
+        try:
+            meta = json.loads((directory / "meta.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        complete = isinstance(meta, dict) and {"lang", "name", "version"} <= meta.keys()
+        return meta if complete else None
+    return None
+
+
+def _model_directory(name: str) -> Path | None:
+    """Where the files of a model lie: an installed package first, then a path."""
+    from importlib import metadata, util
+
+    try:
+        metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError):
+        return Path(name) if Path(name).exists() else None
+    spec = util.find_spec(name) if name.isidentifier() else None
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
 def _load(name: str) -> Language:
     import spacy
 
-    fallback = _FALLBACKS.get(name)
-    for candidate in (name, fallback) if fallback else (name,):
+    for candidate in _candidates(name):
         try:
             return spacy.load(candidate)
         except OSError:
             continue
-    package = (fallback or name).replace("_", "-")
+    package = _candidates(name)[-1].replace("_", "-")
     raise ConfigError(
         f"spaCy model {name!r} is not installed: pip install {package}",
         "config.model",

@@ -11,7 +11,7 @@ from ebbtide.analysis.normalise import nfc_lower, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-__all__ = ["STOP_WORDS", "terms"]
+__all__ = ["STOP_WORDS", "terms", "token_terms"]
 
 STOP_WORDS = word_set(
     """
@@ -69,6 +69,17 @@ def terms(doc: Doc) -> tuple[str, ...]:
         else:
             result.extend(_word_terms(token))
     return tuple(result)
+
+
+def token_terms(token: Token) -> tuple[str, ...]:
+    """The terms of one token read by itself, whatever compound it stands in.
+
+    Args:
+        token: A token of a spaCy parse; its lemma and part of speech are those of
+            the whole sentence.
+    """
+    end = _compounds(token.text).get(0)
+    return tuple(_word_terms(token) if end is None else _compound_terms(token.text[:end]))
 
 
 def _compounds(text: str) -> dict[int, int]:

@@ -2,43 +2,84 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
+import unicodedata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["fail", "print_json", "stderr", "stdout"]
+__all__ = ["fail", "finish", "plain", "prepare_streams", "print_json", "stderr", "stdout", "write"]
+
+_PIPE_WIDTH = 200
+"""Columns of a table that goes into a pipe or a file."""
+
+
+def prepare_streams() -> None:
+    """What the terminal's encoding lacks is printed as an escape, not an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def finish() -> None:
+    """Flush; a reader that went away (``ebbtide … | head``) is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at exit and would complain there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def stdout() -> Console:
-    """Console for results. Never cuts or wraps what a pipe reads."""
+    """Console for results; as wide as the terminal, or fixed for a pipe."""
     from rich.console import Console
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=200)
-    return console
+    console = Console(highlight=False, markup=False, emoji=False)
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return console
+    return Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
 
 def stderr() -> Console:
-    """Console for progress, notes and errors."""
+    """Console for progress and notes."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def write(text: str) -> None:
+    """Text as it is, and a line end, on standard output."""
+    sys.stdout.write(f"{text}\n")
 
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    json.dump(document, sys.stdout, ensure_ascii=False, indent=2, default=str)
-    sys.stdout.write("\n")
+    sys.stdout.write(_json(document, sys.stdout.encoding, indent=2) + "\n")
 
 
 def fail(message: str, code: str, *, as_json: bool) -> None:
     """One sentence on standard error, or one JSON object."""
     if as_json:
         error = {"error": {"code": code, "message": message}}
-        sys.stderr.write(json.dumps(error, ensure_ascii=False) + "\n")
+        sys.stderr.write(_json(error, sys.stderr.encoding) + "\n")
     else:
-        sys.stderr.write(f"ebbtide: {message} [{code}]\n")
+        sys.stderr.write(f"ebbtide: {plain(message)} [{code}]\n")
+
+
+def plain(text: str) -> str:
+    """Text without control characters: a stored turn must not steer the terminal."""
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}"
+        if unicodedata.category(character) == "Cc" and character not in "\n\t"
+        else character
+        for character in text
+    )
+
+
+def _json(document: Any, encoding: str | None, indent: int | None = None) -> str:
+    unicode = (encoding or "").lower().replace("-", "").startswith("utf")
+    return json.dumps(document, ensure_ascii=not unicode, indent=indent, default=str)

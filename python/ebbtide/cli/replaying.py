@@ -1,83 +1,170 @@
-"""`ebbtide replay`: files to memories, with a progress bar on standard error."""
+"""``ebbtide replay``: files to memories, with a progress bar on standard error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
+import typer
+
+from ebbtide.cli.common import (
+    ConfigOption,
+    JsonOption,
+    PresetOption,
+    StoreOption,
+    TokenBudgetOption,
+    examples,
+    settings_from,
 )
-
-from ebbtide.cli.output import stderr
-from ebbtide.errors import InputError
-from ebbtide.replay import ReplaySummary, replay
-from ebbtide.store import Store
-from ebbtide.transcripts import Transcript, read_transcripts
-from ebbtide.types import WriteReport
+from ebbtide.cli.output import fail, print_json, stdout
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from ebbtide.config import Config
+    from ebbtide.memory import Memory
+    from ebbtide.replay import ReplaySummary
+    from ebbtide.transcripts import Transcript
+    from ebbtide.types import WriteReport
 
-__all__ = ["progress_bar", "replay_files"]
+__all__ = ["EXAMPLES", "replay"]
 
-
-def progress_bar() -> Progress:
-    """A bar on standard error; silent where that is no terminal."""
-    console = stderr()
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
+EXAMPLES = examples(
+    "ebbtide replay chat.jsonl --store memory.db --namespace ana",
+    "ebbtide replay locomo10.json --store locomo.db --conversation conv-26",
+    "ebbtide replay chat.jsonl --store memory.db --preset paper --token-budget 1024",
+)
+_BARS = 10
+"""Bars of finished conversations that stay on the screen."""
 
 
-def replay_files(
+def replay(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE", help="JSON Lines of messages, or a LoCoMo file; gzipped or not."
+        ),
+    ],
+    store: StoreOption,
+    namespace: Annotated[
+        str | None,
+        typer.Option("--namespace", "-n", help="Which memory of the store; else see above."),
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="Only this conversation of a file that holds several.")
+    ] = None,
+    config: ConfigOption = None,
+    preset: PresetOption = None,
+    token_budget: TokenBudgetOption = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Turns analysed and committed together.")
+    ] = 64,
+    as_json: JsonOption = False,
+) -> None:
+    """Replay transcripts into a store. Run again, it goes on where it stopped.
+
+    A line is one message: role, content (or text), speaker (or name), timestamp,
+    session_id, id; other fields are kept as metadata. A message without an id is
+    known by file name and line. Messages go into the memory "default", the
+    conversations of a LoCoMo file into memories of their own, called by their ids,
+    unless --namespace says otherwise.
+    """
+    settings = settings_from(config, preset, token_budget)
+    try:
+        summaries = _replay_files(files, store, settings, namespace, conversation, batch_size)
+    except KeyboardInterrupt:
+        summaries = []
+    if not summaries or not all(summary.finished for summary in summaries):
+        stored = sum(summary.accepted for summary in summaries)
+        # The second Ctrl-C loses the count, not the turns.
+        done = f"{stored} turns were stored" if summaries else "what was committed is safe"
+        message = f"interrupted: {done}; run the same command again to go on from there"
+        fail(message, "interrupted", as_json=as_json)
+        raise typer.Exit(130)
+    if as_json:
+        print_json({"replays": [summary.to_dict() for summary in summaries]})
+        return
+    from ebbtide.cli import show
+
+    stdout().print(show.replay_table(summaries))
+
+
+def _replay_files(
     files: Sequence[Path],
     store: Path,
     settings: Config,
-    *,
     namespace: str | None,
     conversation: str | None,
     batch_size: int,
 ) -> list[ReplaySummary]:
-    """Replay every conversation of every file; each of several gets a memory of its own."""
-    transcripts = [t for file in files for t in read_transcripts(file)]
-    if conversation is not None:
-        known = ", ".join(t.name for t in transcripts if t.name) or "none"
-        transcripts = [t for t in transcripts if t.name == conversation]
-        if not transcripts:
-            message = f"there is no conversation {conversation!r} in the files; there are: {known}"
-            raise InputError(message, "input.transcript")
-    summaries = []
-    with Store.open(store, config=settings) as opened, progress_bar() as bar:
-        for transcript in transcripts:
-            name = namespace or transcript.name or "default"
-            summaries.append(_replay_one(opened, transcript, name, batch_size, bar))
+    """Replay every conversation that is asked for, until one is interrupted."""
+    from ebbtide.cli.progress import progress_bar, stop_on_interrupt
+    from ebbtide.store import Store
+
+    summaries: list[ReplaySummary] = []
+    with ExitStack() as stack:
+        stop = stack.enter_context(stop_on_interrupt())
+        bar = stack.enter_context(progress_bar())
+        opened: Store | None = None
+        for transcript in _wanted(files, conversation):
+            if opened is None:
+                # Only now: a file that is no transcript leaves no store behind.
+                opened = stack.enter_context(Store.open(store, config=settings))
+            memory = opened.memory(namespace or transcript.name or "default")
+            summaries.append(_replay_one(memory, transcript, batch_size, bar, stop))
+            if not summaries[-1].finished:
+                break
     return summaries
 
 
+def _wanted(files: Sequence[Path], conversation: str | None) -> Iterator[Transcript]:
+    from ebbtide.errors import InputError
+    from ebbtide.transcripts import check_transcript, read_transcripts
+
+    for file in files:
+        check_transcript(file)  # a mistyped name among several is found before the work
+    names: list[str] = []
+    found = False
+    for file in files:
+        for transcript in read_transcripts(file):
+            if conversation in (None, transcript.name):
+                found = True
+                yield transcript
+            elif transcript.name is not None:
+                names.append(transcript.name)
+    if found:
+        return
+    if conversation is None:
+        raise InputError(f"{files[0]} holds no conversation", "input.transcript")
+    known = ", ".join(names) or "none, their messages are one conversation"
+    message = f"no conversation in the files is called {conversation!r}; there are: {known}"
+    raise InputError(message, "input.transcript")
+
+
 def _replay_one(
-    store: Store, transcript: Transcript, namespace: str, batch_size: int, bar: Progress
+    memory: Memory,
+    transcript: Transcript,
+    batch_size: int,
+    bar: Progress,
+    stop: Callable[[], bool],
 ) -> ReplaySummary:
+    from ebbtide.cli import show
+    from ebbtide.replay import replay as replay_turns
+
     label = transcript.name or transcript.path.name
-    task = bar.add_task(label, total=transcript.turns, note="")
+    task = bar.add_task(label, total=transcript.total, note="")
 
-    def show(summary: ReplaySummary, report: WriteReport) -> None:
-        tiers = " ".join(f"{name} {count}" for name, count in sorted(report.tiers.items()))
-        elapsed = bar.tasks[task].elapsed or 0.0
-        speed = summary.accepted / elapsed if elapsed > 0 else 0.0
-        bar.update(task, completed=summary.turns, note=f"{speed:.0f} turns/s, {tiers}")
+    def advance(summary: ReplaySummary, report: WriteReport) -> None:
+        tiers = ", ".join(f"{name} {report.tiers.get(name, 0)}" for name in show.TIERS)
+        note = f"{summary.turns_per_second:.0f} turns/s; {tiers}"
+        bar.update(task, completed=summary.turns + summary.skipped, note=note)
 
-    return replay(store.memory(namespace), transcript.read(), batch_size=batch_size, progress=show)
+    summary = replay_turns(
+        memory, transcript.turns, batch_size=batch_size, progress=advance, stop=stop
+    )
+    finished = [other for other in bar.tasks if other.finished and other.visible]
+    if len(finished) > _BARS:
+        bar.update(finished[0].id, visible=False)
+    return summary

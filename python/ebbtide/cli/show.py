@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.table import Table
 from rich.text import Text
+
+from ebbtide.cli.output import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,155 +17,237 @@ if TYPE_CHECKING:
     from ebbtide.replay import ReplaySummary
     from ebbtide.types import RetrievedEvidence, Turn
 
-__all__ = ["evidence", "life", "replay_table", "table_of", "trace"]
+__all__ = ["TIERS", "evidence", "knows", "life", "replay_table", "table_of", "trace"]
 
-KNOWS = 0.5
+TIERS = ("healthy", "unstable", "critical")
+
+_KNOWS = 0.5
 """Confidence below which the memory says that it may not know."""
 
 
+# Replay
+
+
 def replay_table(summaries: Sequence[ReplaySummary]) -> Table:
-    """One column a replay."""
-    table = Table(title="Replayed", title_justify="left")
-    table.add_column("")
-    for summary in summaries:
-        table.add_column(summary.namespace, justify="right")
-    rows: dict[str, list[str]] = {}
+    """One replay as names and values; several as one row each."""
+    if len(summaries) == 1:
+        return table_of(_replay_rows(summaries[0]), title="Replayed")
+    headings = ("namespace", "accepted", "duplicates", "active", "archived", "evicted")
+    table = _table("Replayed", *headings, "superseded", "turns/s", "digest")
     for summary in summaries:
         data = summary.to_dict()
-        tiers = data.pop("tiers")
-        evictions = data.pop("evictions")
-        data.pop("namespace")
-        digest = str(data.pop("digest"))
-        for key, value in data.items():
-            rows.setdefault(key.replace("_", " "), []).append(f"{value:,}")
-        for tier in ("healthy", "unstable", "critical"):
-            rows.setdefault(f"tier {tier}", []).append(f"{tiers.get(tier, 0):,}")
-        for reason in ("hard_kill", "budget"):
-            rows.setdefault(f"evicted by {reason.replace('_', ' ')}", []).append(
-                f"{evictions.get(reason, 0):,}"
-            )
-        rows.setdefault("digest", []).append(digest[:16])
-    for name, cells in rows.items():
-        table.add_row(name, *cells)
+        data["evicted"] = sum(data["evictions"].values())
+        cells = [str(data[name]) for name in (*headings, "superseded", "turns_per_second")]
+        table.add_row(*map(_cell, cells), _cell(summary.digest[:16]))
     return table
 
 
+def _replay_rows(summary: ReplaySummary) -> dict[str, str]:
+    data = summary.to_dict()
+    over = f"{data['over_budget_turns']:,} turns, {data['over_budget_tokens']:,} tokens now"
+    rows = {
+        name: f"{data[name]:,}"
+        for name in ("accepted", "duplicates", "skipped", "active", "archived")
+    }
+    return {
+        "namespace": summary.namespace,
+        **rows,
+        "tiers": ", ".join(f"{name} {data['tiers'].get(name, 0):,}" for name in TIERS),
+        "evicted": ", ".join(
+            f"{reason.replace('_', ' ')} {count:,}" for reason, count in data["evictions"].items()
+        ),
+        "superseded": f"{summary.superseded:,}",
+        "over budget": over,
+        "seconds": f"{summary.seconds:.1f}",
+        "turns/s": f"{summary.turns_per_second:.1f}",
+        "digest": summary.digest,
+    }
+
+
+# Ask
+
+
+def knows(items: Sequence[RetrievedEvidence]) -> bool:
+    """Whether the best turn is likely to answer."""
+    return bool(items) and items[0].confidence >= _KNOWS
+
+
 def evidence(console: Console, items: Sequence[RetrievedEvidence]) -> None:
-    """Ranked turns; says so where nothing answers well."""
+    """Ranked turns; says so where the memory may not know."""
     if not items:
-        console.print("Nothing in this memory answers that.")
+        console.print("The memory does not know: no turn answers that.")
         return
-    if items[0].confidence < KNOWS:
-        console.print("No turn answers this for sure; the nearest ones:", style="yellow")
-    table = Table(show_lines=False)
-    for heading in ("#", "sure", "when", "who"):
-        table.add_column(heading, no_wrap=heading != "who")
-    table.add_column("turn", overflow="fold")
-    table.add_column("id", no_wrap=True)
+    if not knows(items):
+        console.print(
+            "The memory may not know: the best of these turns has a confidence of "
+            f"{items[0].confidence:.2f}."
+        )
+    table = _table(None, "#", "conf.", "date", "who", "text", "id")
     for item in items:
         table.add_row(
             str(item.rank),
             f"{item.confidence:.2f}",
-            _when(item.turn),
-            item.turn.speaker or item.turn.role,
+            _day(item.turn),
+            _cell(item.turn.speaker or item.turn.role),
             _said(item.turn),
-            item.turn.external_id or str(item.turn.interaction_id),
+            _cell(_name(item.turn)),
         )
     console.print(table)
 
 
-def trace(console: Console, found: Mapping[str, Any], texts: Mapping[int, str]) -> None:
+def trace(console: Console, found: Mapping[str, Any], turns: Mapping[int, Turn]) -> None:
     """The frame, then every candidate with the terms of its score and its fate."""
     frame = {key: value for key, value in found["frame"].items() if value not in (None, [], "")}
     console.print(table_of(frame, title="Question"))
-    table = Table(title="Candidates", title_justify="left")
-    for heading in ("rank", "fate", "id", "score"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("turn", overflow="fold", ratio=2)
-    table.add_column("channels", overflow="fold", ratio=1)
-    table.add_column("terms", overflow="fold", ratio=2)
+    table = _table("Candidates", "rank", "fate", "id", "score", "conf.", "text, channels, terms")
     for row in found["candidates"]:
         terms = row["terms"] or {**row["features"], **row["penalties"]}
+        turn = turns[row["interaction_id"]]
+        said = _short(turn.text, 80)
+        if row["card"] is not None:
+            said = f"[card] {said}"
+        confidence = row["confidence"]
         table.add_row(
             str(row["rank"] or "–"),
             row["fate"],
-            str(row["interaction_id"]),
+            _cell(_name(turn)),
             f"{row['score']:.3f}",
-            Text(_short(texts[row["interaction_id"]], 80)),
-            _pairs(row["channels"]),
-            _pairs(terms),
+            "–" if confidence is None else f"{confidence:.2f}",
+            _cell(f"{said}\n  found by {_pairs(row['channels'])}\n  {_pairs(terms)}"),
         )
     console.print(table)
+
+
+# Explain
 
 
 def life(console: Console, found: Mapping[str, Any]) -> None:
     """One turn from its first word to where it stands now."""
     turn = found["turn"]
-    console.print(Text(f"Turn {turn['interaction_id']} ({turn['role']}): {turn['text']}"))
+    who = turn["speaker"] or turn["role"]
+    name = f"Turn {turn['interaction_id']}"
+    if turn["external_id"] is not None:
+        name += f" ({turn['external_id']})"
+    console.print(Text(plain(f"{name}, {who}, {turn['timestamp'] or 'no date'}")))
+    console.print(Text(plain(turn["text"])))
     if "score" not in found:
         console.print("Its analysis is still to come.")
         return
-    signals, score = found["signals"], found["score"]
-    console.print(
-        table_of(
-            {
-                "information density": signals["density"],
-                "sentiment": signals["sentiment"],
-                "entities": ", ".join(e["text"] for e in signals["entities"]) or "none",
-                "divergence": signals["divergence"],
-                "signals": ", ".join(signals["conversational"]) or "none",
-                "cues": "; ".join(f"{c['signal']}: {c['text']!r}" for c in signals["cues"])
-                or "none",
-                "claims": "; ".join(
-                    f"{c['subject']} · {c['identity']} = {c['value']}" for c in signals["claims"]
-                )
-                or "none",
-            },
-            title="What was read",
-        )
-    )
-    terms = " ".join(f"{value:+.3f} ({name})" for name, value in score["terms"].items())
-    console.print(
-        table_of(
-            {
-                "content": f"{terms} = {score['z_content']:.3f}",
-                "operational": score["z_op"],
-                "provenance": score["z_prov"],
-                "Ω": f"σ({score['z_content'] + score['z_op'] + score['z_prov']:.3f} − "
-                f"{score['midpoint']}) = {score['omega_raw']:.3f}"
-                + (
-                    ""
-                    if score["omega"] == score["omega_raw"]
-                    else f", social floor {score['omega']:.3f}"
-                ),
-            },
-            title="Survival Score",
-        )
-    )
-    table = Table(title="Decisions", title_justify="left")
-    for heading in ("after turn", "decision", "why"):
-        table.add_column(heading, overflow="fold")
-    for decision in found["decisions"]:
-        table.add_row(str(decision["at"]), decision["kind"], _pairs(decision["detail"]))
-    console.print(table)
+    console.print(table_of(_signals(found), title="What was read in it"))
+    console.print(table_of(_score(found["score"]), title="Survival Score"))
+    _decisions(console, found["decisions"])
+    _lineage(console, found)
     console.print(table_of({**found["now"], "validity": turn["validity"]}, title="Now"))
+
+
+def _signals(found: Mapping[str, Any]) -> dict[str, Any]:
+    signals = found["signals"]
+    rows = {
+        "information density": signals["density"],
+        "sentiment": signals["sentiment"],
+        "entities": ", ".join(f"{e['text']} ({e['label']})" for e in signals["entities"]),
+        "divergence": signals["divergence"],
+        "signals": ", ".join(signals["conversational"]),
+        "cues": "; ".join(f"{c['signal']} from {c['text']!r}" for c in signals["cues"]),
+        "claims": "; ".join(
+            f"{c['subject']}, {c['identity']}: {c['value']}" for c in signals["claims"]
+        ),
+        "times": "; ".join(f"{t['text']!r} is {t['words']}" for t in signals["times"]),
+        "cards": "; ".join(
+            f"{c['card']['subject']} {c['card']['predicate']} {c['card']['object']}"
+            f" ({c['validity']})"
+            for c in found["cards"]
+        ),
+    }
+    return {name: "none" if value == "" else value for name, value in rows.items()}
+
+
+def _score(score: Mapping[str, Any]) -> dict[str, str]:
+    terms = score["terms"]
+    content = " ".join(f"{value:+.3f} {name}" for name, value in terms.items())
+    z_content, z_op, z_prov = score["z_content"], score["z_op"], score["z_prov"]
+    omega = (
+        f"σ({z_content:.3f} {z_op:+.3f} {z_prov:+.3f} − {score['midpoint']:.3f})"
+        f" = {score['omega_raw']:.3f}"
+    )
+    if score["omega"] != score["omega_raw"]:
+        omega += f", raised to the social floor {score['omega']:.3f}"
+    return {
+        "content": f"{content} = {z_content:.3f}",
+        "operational": f"{z_op:+.3f}, from the signals",
+        "provenance": f"{z_prov:+.3f}",
+        "Ω = σ(content + operational + provenance − midpoint)": omega,
+    }
+
+
+_WORDS = {
+    "tier": "changes tier",
+    "evict_kill": "archived: too weak to stay",
+    "evict_budget": "archived: the token budget was full",
+    "supersede": "superseded",
+    "relate": "related",
+    "over_budget": "kept, though over the budget",
+}
+"""Kinds of decisions in words; others are shown by their names."""
+
+
+def _decisions(console: Console, decisions: Sequence[Mapping[str, Any]]) -> None:
+    if not decisions:
+        console.print("Decisions: none so far.")
+        return
+    table = _table("Decisions", "after turn", "decision", "numbers")
+    for decision in decisions:
+        words = _WORDS.get(decision["kind"], decision["kind"])
+        table.add_row(str(decision["at"]), words, _cell(_pairs(decision["detail"])))
+    console.print(table)
+
+
+def _lineage(console: Console, found: Mapping[str, Any]) -> None:
+    relations = [*found["older"], *found["newer"]]
+    if not relations:
+        console.print("Lineage: no other turn relates to it.")
+        return
+    table = _table("Lineage", "newer", "relation", "older", "about")
+    for row in relations:
+        # Between the parts of a topic stands a unit separator.
+        about = ": ".join((row["topic"] or "").split("\x1f"))
+        if row["by_caller"]:
+            about = f"{about} (said by the caller)".strip()
+        table.add_row(str(row["newer"]), row["relation"], str(row["older"]), _cell(about))
+    console.print(table)
+
+
+# Shared
 
 
 def table_of(values: Mapping[str, Any], title: str | None = None) -> Table:
     """Names and values, one a row."""
-    table = Table(title=title, title_justify="left", show_header=False)
-    table.add_column("name", no_wrap=True)
-    table.add_column("value", overflow="fold")
+    table = _table(title, "name", "value")
+    table.show_header = False
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), Text(_plain(value)))
+        table.add_row(_cell(name.replace("_", " ")), _cell(_plain(value)))
     return table
+
+
+def _table(title: str | None, *headings: str) -> Table:
+    """A table whose texts wrap and whose other columns do not."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        wide = heading in ("text", "value", "numbers", "who", "id", "about") or "," in heading
+        table.add_column(heading, overflow="fold", no_wrap=not wide)
+    return table
+
+
+def _cell(text: str) -> Text:
+    """Text that neither markup nor control characters in it can change."""
+    return Text(plain(text))
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, Mapping):
-        return _pairs(value)
+        return _pairs(value) or "none"
     if isinstance(value, list):
         return ", ".join(_plain(item) for item in value)
     return str(value)
@@ -172,15 +257,17 @@ def _pairs(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {_plain(value)}" for name, value in values.items())
 
 
-def _when(turn: Turn) -> str:
-    from ebbtide.analysis.temporal import format_day
+def _name(turn: Turn) -> str:
+    return str(turn.interaction_id) if turn.external_id is None else turn.external_id
 
-    return "" if turn.utc is None else format_day(turn.utc.date())
+
+def _day(turn: Turn) -> str:
+    return "" if turn.utc is None else turn.utc.date().isoformat()
 
 
 def _said(turn: Turn) -> Text:
     mark = "" if turn.validity == "current" else f"({turn.validity}) "
-    return Text(mark + _short(turn.text, 300))
+    return _cell(mark + _short(turn.text, 300))
 
 
 def _short(text: str, most: int) -> str:

@@ -120,9 +120,16 @@ pub fn without_rendered(text: &str) -> String {
     loop {
         let open = [RECALLED, ACTIVE].iter().filter_map(|h| rest.find(h)).min();
         let Some(open) = open else { break };
-        let Some(close) = rest[open..].find(END) else {
-            break;
+        // The closing line stands alone; the same words within a turn do not close.
+        let own_line = |at: usize| {
+            let after = &rest[open + at + END.len()..];
+            rest[..open + at].ends_with('\n') && (after.is_empty() || after.starts_with('\n'))
         };
+        let close = rest[open..]
+            .match_indices(END)
+            .map(|(at, _)| at)
+            .find(|at| own_line(*at));
+        let Some(close) = close else { break };
         out.push_str(&rest[..open]);
         rest = rest[open + close + END.len()..].trim_start_matches('\n');
     }
@@ -189,6 +196,8 @@ mod tests {
         let text = format!("before\n{RECALLED}\nx\n{ACTIVE}\ny\n{END}\nafter");
         assert_eq!(without_rendered(&text), "before\nafter");
         assert_eq!(without_rendered("plain === text"), "plain === text");
+        let quoted = format!("{ACTIVE}\nuser: what is {END}?\nuser: x\n{END}");
+        assert_eq!(without_rendered(&quoted), "");
     }
 
     #[test]

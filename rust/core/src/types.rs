@@ -434,7 +434,7 @@ pub struct Decision {
     pub interaction_id: InteractionId,
     /// The newest turn when it was taken.
     pub at: InteractionId,
-    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`.
+    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`, `overruled`.
     pub kind: String,
     /// Inputs and terms, as JSON.
     pub detail: serde_json::Value,

@@ -17,6 +17,7 @@ SILENT_ROLES = frozenset({"system", "tool", "function", "developer"})
 
 _FENCE = re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”")
+_LONGEST_LINE = 2_000
 _MACHINE_LINE = re.compile(
     r"""^[ \t]*(?:
         \[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d          # log time stamp
@@ -50,7 +51,15 @@ def masked_spans(text: str) -> tuple[tuple[int, int], ...]:
     """
     spans = [match.span() for match in _FENCE.finditer(text)]
     spans += [match.span() for match in _QUOTED.finditer(text)]
-    for match in _MACHINE_LINE.finditer(text):
+    for line in re.finditer(r"[^\n]+", text):
+        # The pattern takes time by the square of a line: a dump is told by its runs.
+        if len(line.group()) > _LONGEST_LINE:
+            if re.search(r"\S{200}|\s{200}", line.group()):
+                spans.append(line.span())
+            continue
+        match = _MACHINE_LINE.match(text, line.start(), line.end())
+        if match is None:
+            continue
         # "Error messages confuse me" in lower or title case is prose, not a log.
         if not _CASED_LOG.match(match.group()) and not match.group().startswith(
             ("Error ", "Info ")

@@ -114,7 +114,7 @@ def _normal(value: str) -> str:
 
 def _identity(phrase: str) -> str | None:
     """``port for staging`` of "staging port" and of "port for the staging"."""
-    phrase = re.split(r"\band\b|,", nfc_lower(phrase))[-1]
+    phrase = re.split(r"\b(?:and|actually)\b|,", nfc_lower(phrase))[-1]
     words = _PREPOSITION.split(phrase.strip(), maxsplit=1)
     head = re.sub(r"^(?:the|our|my|its|this|new|current|actual|correct|right|an?)\s+", "", words[0])
     head = re.sub(r"^(?:new|current|actual|correct|right|final)\s+", "", head)

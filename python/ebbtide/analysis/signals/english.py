@@ -13,12 +13,12 @@ from ebbtide.analysis.signals.acknowledgement import acknowledgement_span, is_so
 from ebbtide.analysis.signals.claims import read_claims
 from ebbtide.analysis.signals.states import current_state_cues
 from ebbtide.analysis.signals.text import Clause, Sentence, mask, sentences
-from ebbtide.analysis.terms import terms
+from ebbtide.analysis.terms import terms, token_terms
 
 if TYPE_CHECKING:
     import re
 
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
 __all__ = ["EnglishAdapter"]
 
@@ -73,6 +73,10 @@ class EnglishAdapter:
     def terms(self, doc: Doc) -> tuple[str, ...]:
         """Content terms, in text order (see :func:`ebbtide.analysis.terms.terms`)."""
         return terms(doc)
+
+    def token_terms(self, token: Token) -> tuple[str, ...]:
+        """The terms of one token by itself."""
+        return token_terms(token)
 
 
 def _ordered(text: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Cue, ...]:

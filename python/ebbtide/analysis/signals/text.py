@@ -141,12 +141,14 @@ _REQUEST = re.compile(
 _CONJUNCTION = re.compile(r"^[\s,]*(?:and|but|so|or)\s+")
 _UNREAL = re.compile(
     r"\b(?:if|unless|wish|imagine|suppose|supposing|pretend|whether|would|wouldn't|could|might"
-    r"|should|hope to|maybe|perhaps|what if|as if|as though)\b|\b\w+'d (?!better|rather)",
+    r"|should|hope to|maybe|perhaps|what if|as if|as though"
+    r"|(?:not|isn't) true that)\b|\b\w+'d (?!better|rather)",
     re.IGNORECASE,
 )
 _REPORTED = re.compile(
     r"\b(?:(?:he|she|they|who|people|someone|everyone|[A-Z][a-z]+|\w+'s? (?:mom|dad|boss|friend)"
-    r"|(?:my|the|our|his|her) \w+)\s+(?:\w+ly\s+)?(?:said|says|say|thinks?|thought|claims?|claimed"
+    r"|(?:[Mm]y|[Tt]he|[Oo]ur|[Hh]is|[Hh]er) \w+)\s+(?:\w+ly\s+)?"
+    r"(?:said|says|say|thinks?|thought|claims?|claimed"
     r"|told (?:me|us|him|her|them|\w+)|tells (?:me|us)|insists?|asked|believes?|heard|wrote)"
     r"|according to|I(?:'ve)? heard|apparently|rumou?r)\b"
 )
@@ -202,6 +204,10 @@ def _clauses(text: str, offset: int, asks: bool) -> tuple[Clause, ...]:
     return tuple(found)
 
 
+# Past this it is a dump, not a sentence, and the rules would take time by its square.
+_LONGEST_SENTENCE = 2_000
+
+
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Cut a (masked) matching text into sentences and clauses.
 
@@ -211,6 +217,8 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     result: list[Sentence] = []
     for start, end in _spans(text, _BOUNDARY):
         body = text[start:end]
+        if len(body) > _LONGEST_SENTENCE:
+            continue
         lead = len(body) - len(body.lstrip())
         start, body = start + lead, body.strip()
         asks = _is_question(body)

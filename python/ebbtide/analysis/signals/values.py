@@ -34,6 +34,9 @@ _EMPTY = word_set(
     new good great able look
     """
 )
+# In "I like tea and prefer coffee" the second verb opens a clause of its own. "Love" may be
+# a noun there ("and love songs").
+_TASTE_VERBS = word_set("enjoy adore hate dislike loathe despise detest prefer")
 _ACTION_STOP = re.compile(
     "^(?:because|instead|rather|unless|anymore|again|now|please|but|so|until|if|when|while"
     r"|since|then|too|either|,|;|\.|!|\?|-|:|\()$",
@@ -80,6 +83,8 @@ def object_phrases(doc: Doc, start: int, end: int) -> list[str]:
     after_comma: list[bool] = []
     remaining = tokens_from(doc, start, end)
     while remaining:
+        if phrases and remaining[0].lower_ in _TASTE_VERBS:
+            break
         words, remaining = _phrase(remaining)
         if not words:
             break

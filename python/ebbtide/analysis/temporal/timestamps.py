@@ -64,7 +64,10 @@ def parse_timestamp(value: str | datetime | date | int | float) -> ParsedTimesta
             return ParsedTimestamp(given, utc, naive)
     except (ValueError, OverflowError, OSError):
         pass
-    shown = repr(value)[:80]
+    try:
+        shown = repr(value)[:80]
+    except ValueError:  # an integer too long to print
+        shown = "of that size"
     raise InputError(f"timestamp {shown} is not understood; accepted: {_FORMS}", "input.timestamp")
 
 

@@ -71,6 +71,19 @@ impl Engine {
             closed: false,
         };
         engine.reload()?;
+        let (stored, wanted) = (
+            engine.flat.dimension(),
+            engine.config.nlp.vector_dim as usize,
+        );
+        if stored != 0 && stored != wanted && !options.reindexing {
+            return Err(Error::new(
+                Code::FingerprintAnalyser,
+                format!(
+                    "the store's vectors have {stored} dimensions (analyser {}), this memory's have {wanted} (analyser {}); run `ebbtide reindex --store PATH`, or configure the former model",
+                    engine.namespace.analyser, engine.analyser
+                ),
+            ));
+        }
         Ok(engine)
     }
 
@@ -148,8 +161,25 @@ impl Engine {
         self.turns.insert(id, meta);
     }
 
-    /// Takes a turn off the read side.
-    pub(super) fn unindex(&mut self, id: InteractionId) {
+    /// Forgets an erased turn everywhere. The window is that of the turns there
+    /// are, as it will be after a restart.
+    pub(super) fn forget(&mut self, id: InteractionId) {
+        self.unindex(id);
+        if !self.window.contains(id) {
+            return;
+        }
+        let length = self.config.capacity.window_size as usize;
+        let mut window = Window::new(length);
+        let last: Vec<InteractionId> = self.turns.keys().rev().take(length).copied().collect();
+        for id in last.into_iter().rev() {
+            if let Some(first) = self.flat.vectors_of(id).get(..self.flat.dimension()) {
+                window.push(id, first);
+            }
+        }
+        self.window = window;
+    }
+
+    fn unindex(&mut self, id: InteractionId) {
         self.flat.remove(id);
         self.lexical.remove(id);
         self.bm25.remove(id);

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 /// Weight of a stop word or punctuation mark in late interaction.
 const STOP_WEIGHT: f64 = 0.15;
 
+/// Share of the stale penalty where the question does not say which time it means.
+const UNSAID: f64 = 0.75;
+
 /// Scores of one kind, one a candidate.
 type Column = Vec<f64>;
 
@@ -32,6 +35,7 @@ impl Engine {
         pool: &mut [Candidate],
         query: &Query,
         c: &Config,
+        reach: usize,
     ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
         let stems: Vec<String> = self
@@ -43,7 +47,7 @@ impl Engine {
             .iter()
             .map(|c| self.bm25.bm25_of(&stems, c.id))
             .collect();
-        self.first_stage(pool, &bm25, r.late_interaction_k.max(1));
+        self.first_stage(pool, &bm25, r.late_interaction_k.max(reach).max(1));
         let top = bm25.iter().copied().fold(0.0, f64::max);
         let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
         let late = if r.late_interaction {
@@ -219,7 +223,7 @@ impl Engine {
                     * if q.currentness == "current" {
                         1.0
                     } else {
-                        0.25
+                        UNSAID
                     },
             ),
             ("current", w.current * one(current)),

@@ -113,21 +113,38 @@ impl Engine {
                 && allowed.as_ref().is_none_or(|set| set.contains(&id))
         };
         let r = &config.retrieval;
-        let mut pool = self.candidates(query, config, options.limit.unwrap_or(0), &admit);
-        self.read_candidates(&mut pool)?;
-        self.filter(&mut pool, &query.frame, r);
-        self.judge(&mut pool, query);
-        if r.late_interaction || r.enable_bm25 {
-            self.rank_fused(&mut pool, query, config)?;
+        let wanted = options.limit.unwrap_or(r.final_recall_limit);
+        let mut reach = if options.limit.is_some() {
+            2 * wanted
         } else {
-            rank_by_answerability(&mut pool, r);
+            0
+        };
+        loop {
+            let mut pool = self.candidates(query, config, reach, &admit);
+            let found = pool.len();
+            self.read_candidates(&mut pool)?;
+            self.filter(&mut pool, &query.frame, r);
+            self.judge(&mut pool, query);
+            if r.late_interaction || r.enable_bm25 {
+                self.rank_fused(&mut pool, query, config, reach)?;
+            } else {
+                rank_by_answerability(&mut pool, r);
+            }
+            pool.sort_by(|a, b| {
+                (a.dropped.is_some().cmp(&b.dropped.is_some()))
+                    .then(best_first((a.score, a.id), (b.score, b.id)))
+                    .then(a.card.cmp(&b.card))
+            });
+            let recall = self.assemble(pool, query, config, options)?;
+            // Many turns that say the same may have crowded out the others: look
+            // further. The paper never yields more than its prefetches do.
+            let short = options.limit.is_some() && recall.evidence.len() < wanted;
+            let all = found >= self.turns.len() || reach >= self.turns.len();
+            if !short || !r.late_interaction || all {
+                return Ok(recall);
+            }
+            reach = 4 * reach.max(r.raw_prefetch_k);
         }
-        pool.sort_by(|a, b| {
-            (a.dropped.is_some().cmp(&b.dropped.is_some()))
-                .then(best_first((a.score, a.id), (b.score, b.id)))
-                .then(a.card.cmp(&b.card))
-        });
-        self.assemble(pool, query, config, options)
     }
 
     fn admits(&self, m: &TurnMeta, f: &Filters) -> bool {
@@ -170,13 +187,13 @@ impl Engine {
         &self,
         query: &Query,
         config: &Config,
-        limit: usize,
+        reach: usize,
         admit: &impl Fn(InteractionId) -> bool,
     ) -> Vec<Candidate> {
         let (r, frame) = (&config.retrieval, &query.frame);
         let k = r
             .raw_prefetch_k
-            .max(if r.late_interaction { 2 * limit } else { 0 });
+            .max(if r.late_interaction { reach } else { 0 });
         let mut merged: BTreeMap<(Option<u64>, InteractionId), BTreeMap<&'static str, f64>> =
             BTreeMap::new();
         let mut put = |hits: Hits, channel: &'static str| {
@@ -290,8 +307,10 @@ impl Engine {
             if let Some(Derived { facts, .. }) = store.derived(&self.namespace, c.id)? {
                 c.facts = facts;
             }
-            if let Some(turn) = store.turn(&self.namespace, c.id)? {
-                c.text = fold(&turn.text);
+            match store.turn(&self.namespace, c.id)? {
+                Some(turn) => c.text = fold(&turn.text),
+                // Erased by the writer since this reader was opened.
+                None => c.dropped = Some("erased"),
             }
         }
         Ok(())
@@ -464,10 +483,11 @@ impl Engine {
         let mut support = Vec::new();
         let mut add = |id: InteractionId, relation: &'static str| -> Result<()> {
             if support.len() < r.max_support_turns_per_card && id != c.id {
-                support.push(Support {
-                    turn: self.get(id)?,
+                let found = self.store().turn(&self.namespace, id)?;
+                support.extend(found.map(|t| Support {
+                    turn: self.complete(t),
                     relation,
-                });
+                }));
             }
             Ok(())
         };

@@ -57,10 +57,9 @@ impl Engine {
         for entry in self.active.entries() {
             if self.lineage.validity(entry.id) == Validity::Current {
                 let derived = self.store().derived(&self.namespace, entry.id)?;
-                turns.push((
-                    self.get(entry.id)?,
-                    derived.map(|d| d.facts.times).unwrap_or_default(),
-                ));
+                let turn = self.store().turn(&self.namespace, entry.id)?;
+                let times = derived.map(|d| d.facts.times).unwrap_or_default();
+                turns.extend(turn.map(|t| (self.complete(t), times)));
             }
         }
         Ok(turns)

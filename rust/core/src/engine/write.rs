@@ -241,7 +241,17 @@ impl Engine {
         report: &mut WriteReport,
     ) -> Result<()> {
         let before = self.lineage.validity(edge.older);
-        self.lineage.add(edge.clone())?;
+        if let Err(error) = self.lineage.add(edge.clone()) {
+            if edge.by_caller {
+                return Err(error);
+            }
+            // The caller has said the contrary, and the caller knows.
+            return trace.add(
+                edge.older,
+                "overruled",
+                json!({"by": edge.newer, "relation": edge.relation}),
+            );
+        }
         store.insert_edge(&self.namespace, &edge)?;
         let after = self.lineage.validity(edge.older);
         let kind = if edge.by_caller {
@@ -328,7 +338,7 @@ impl Engine {
         match self.config.ltm.archive() {
             Archive::Discarded => {
                 store.erase_turn(&self.namespace, id)?;
-                self.unindex(id);
+                self.forget(id);
                 return Ok(());
             }
             Archive::WriteOnly => {
@@ -364,7 +374,9 @@ impl Engine {
                 by_caller: true,
             };
             let mut trace = Trace::new(store, engine, at);
-            trace.seq = 1000; // behind what the insertion itself decided
+            // Behind what the insertion itself and earlier relations decided.
+            trace.seq =
+                1000 + u32::try_from(engine.lineage.edges().count()).unwrap_or(u32::MAX / 2);
             engine.relate_edge(store, edge, &mut trace, report)
         })
     }
@@ -373,11 +385,7 @@ impl Engine {
     pub fn delete(&mut self, id: InteractionId) -> Result<()> {
         self.get(id)?;
         self.write(|engine, store, _| store.erase_turn(&engine.namespace, id))?;
-        let in_window = self.window.contains(id);
-        self.unindex(id);
-        if in_window {
-            self.reload()?;
-        }
+        self.forget(id);
         self.store().scrub()
     }
 

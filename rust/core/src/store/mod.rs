@@ -114,6 +114,7 @@ impl Store {
                 ),
             ));
         }
+        refuse_other_files(path)?;
         let lock = WriterLock::acquire(path, &options.holder)?;
         let conn = Connection::open(path).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);
@@ -272,6 +273,26 @@ impl Store {
         self.conn.execute_batch("VACUUM")?;
         self.scrub()
     }
+}
+
+/// SQLite takes a short file of anything for an empty database and writes over it.
+fn refuse_other_files(path: &Path) -> Result<()> {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let Ok(mut file) = std::fs::File::open(path) else {
+        return Ok(());
+    };
+    let mut start = Vec::new();
+    let read = std::io::Read::read_to_end(&mut std::io::Read::take(&mut file, 16), &mut start);
+    if read.is_ok() && !start.is_empty() && start != MAGIC {
+        return Err(Error::new(
+            Code::StoreOpen,
+            format!(
+                "{} is not a SQLite file and was left as it is; name another file",
+                path.display()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 fn open_error(path: &Path, error: &rusqlite::Error) -> Error {

@@ -82,6 +82,11 @@ CREATE TABLE token_vector (
 /// Settings of a writing connection, then the schema, created or migrated.
 pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
+    // Before anything is changed: a file that is not ours is left as it was.
+    let present: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
+    if present > 0 {
+        check(conn)?;
+    }
     conn.set_prepared_statement_cache_capacity(64);
     // Any answer will do: an in-memory database keeps its own mode.
     conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
@@ -93,10 +98,6 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -65536;"
     ))?;
-    let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
-    if tables > 0 {
-        check(conn)?;
-    }
     for (from, migration) in MIGRATIONS.iter().enumerate().skip(version(conn)?) {
         conn.execute_batch(&format!(
             "BEGIN IMMEDIATE;

@@ -1,0 +1,60 @@
+"""``ebbtide config``: show and check settings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ebbtide.cli.common import JsonOption, PresetOption, examples, settings_from
+from ebbtide.cli.output import print_json, write
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Show or check a configuration."
+)
+
+FileArgument = Annotated[
+    Path | None, typer.Argument(metavar="[FILE]", help="A TOML file; the preset alone without.")
+]
+
+
+@app.command(
+    epilog=examples("ebbtide config show", "ebbtide config show settings.toml --preset paper")
+)
+def show(
+    file: FileArgument = None, preset: PresetOption = None, as_json: JsonOption = False
+) -> None:
+    """Every setting with its value, as TOML."""
+    values = settings_from(file, preset).to_dict()
+    if as_json:
+        print_json(values)
+        return
+    sections = [
+        "\n".join(
+            [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]
+        )
+        for section, keys in values.items()
+    ]
+    write("\n\n".join(sections))
+
+
+@app.command(epilog=examples("ebbtide config check settings.toml"))
+def check(
+    file: FileArgument = None, preset: PresetOption = None, as_json: JsonOption = False
+) -> None:
+    """Check keys, types and ranges, and that the models it names are installed."""
+    from ebbtide.analysis.analyser import Analyser
+
+    settings = settings_from(file, preset)
+    Analyser(settings["nlp"])  # raises what opening a memory would
+    notes = settings.notes()
+    if as_json:
+        print_json({"ok": True, "notes": notes})
+        return
+    for note in notes:
+        write(f"note: {note}")
+    write(f"{file or f'preset {settings.name}'}: ok")
