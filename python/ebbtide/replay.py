@@ -168,7 +168,7 @@ class _Checked:
                 if prepared is None:
                     self._rendered += 1
                     continue
-                if getattr(self._turns, "numbered", False):
+                if getattr(self._turns, "local", False):
                     self._same(turn, prepared.text)
                 self.read += 1
                 yield turn
@@ -183,14 +183,14 @@ class _Checked:
         return InputError(f"{place}: {error}; {kept}", error.code)
 
     def _same(self, turn: Turn, text: str) -> None:
-        """Refuse another file of the same name, whose turns would pass for known ones."""
+        """Refuse another conversation's turn that would pass for a known one."""
         try:
             stored = self._memory.get(external_id=turn.external_id)
         except NotFoundError:
             return
         if stored.text != text:
             message = (
-                f"a turn {turn.external_id!r} with another text is stored; messages without an id "
-                "are known by file name and line, so rename the file or use another namespace"
+                f"a turn {turn.external_id!r} with another text is stored, from another file or "
+                "another state of this one; replay it into another namespace"
             )
             raise InputError(message, "input.transcript")

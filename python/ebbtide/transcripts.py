@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transcript", "TurnReader", "check_transcript", "read_transcripts"]
 
+_HEAD = 4096
 _GZIP = b"\x1f\x8b"
 _SAMPLE_KEYS = ("conversation", "haystack_sessions")
 """What a benchmark sample has and a message has not."""
@@ -29,12 +30,12 @@ class TurnReader(Protocol):
 
     Attributes:
         place: Where the turn read last stands: file and line, or conversation and id.
-        numbered: Whether that turn's id was made of the file's name and the line.
+        local: Whether that turn's id is unique within its file only.
         skipped: Messages left out so far since they have no content.
     """
 
     place: str
-    numbered: bool
+    local: bool
     skipped: int
 
     def __iter__(self) -> Iterator[Turn]:
@@ -62,11 +63,16 @@ class Transcript:
     turns: TurnReader
 
 
-def read_transcripts(path: str | Path) -> Iterator[Transcript]:
+def read_transcripts(path: str | Path, *, qualified: bool = False) -> Iterator[Transcript]:
     """The conversations of a transcript file, one at a time.
 
     JSON Lines (one message a line) is one conversation; a LoCoMo or LongMemEval
     file has one for each of its samples. Both may be gzipped.
+
+    Args:
+        path: The file.
+        qualified: Put the conversation's id before the ids of its turns, which
+            come again in other conversations: ``conv-26/D1:3``.
 
     Raises:
         InputError: If there is no such file, or what is read of it has neither form.
@@ -78,8 +84,9 @@ def read_transcripts(path: str | Path) -> Iterator[Transcript]:
     from ebbtide.evals.datasets import iter_conversations
 
     for conversation in iter_conversations(file):
-        total = len(conversation.turns)
-        yield Transcript(file, conversation.id, total, _Sample(file, conversation))
+        prefix = f"{conversation.id}/" if qualified else ""
+        turns = _Sample(file, conversation, prefix)
+        yield Transcript(file, conversation.id, len(conversation.turns), turns)
 
 
 def check_transcript(path: str | Path) -> bool:
@@ -93,15 +100,19 @@ def check_transcript(path: str | Path) -> bool:
     file = Path(path)
     if not file.is_file():
         raise InputError(f"there is no transcript file at {file}", "input.transcript")
+    line = b""
     try:
         with _opened(file) as stream:
-            head = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
-            # A whole LoCoMo file is one line: no need to read that to know.
-            line = b"" if head.startswith(b"[") else head + stream.readline()
-    except (OSError, EOFError, zlib.error) as error:
+            while not line and (more := stream.readline(_HEAD)):
+                line = more.lstrip(b"\xef\xbb\xbf \t\r\n")
+            if line.startswith(b"["):
+                return True  # a whole LoCoMo file is one line: no need to read all of it
+            if not line.endswith(b"\n"):
+                line += stream.readline()
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        line = b""  # reading it says where it breaks
+    except OSError as error:
         raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
-    if head.startswith(b"["):
-        return True
     try:
         first = json.loads(line)
     except (ValueError, RecursionError):
@@ -128,7 +139,7 @@ class _Messages:
 
     def __init__(self, path: Path) -> None:
         self.place = path.name
-        self.numbered = False
+        self.local = False
         self.skipped = 0
         self._path = path
         self._stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
@@ -161,13 +172,13 @@ class _Messages:
         if isinstance(turn.session_id, int) and not isinstance(turn.session_id, bool):
             turn = replace(turn, session_id=str(turn.session_id))
         # An empty id would make all such messages one.
-        self.numbered = turn.external_id in (None, "")
-        return replace(turn, external_id=f"{self._stem}#{number}") if self.numbered else turn
+        self.local = turn.external_id in (None, "")
+        return replace(turn, external_id=f"{self._stem}#{number}") if self.local else turn
 
 
 def _decoded(line: bytes, *, first: bool) -> dict[str, Any]:
     try:
-        message = json.loads(line.decode("utf-8-sig" if first else "utf-8"))
+        message = json.loads(line.rstrip().decode("utf-8-sig" if first else "utf-8"))
     except UnicodeDecodeError as error:
         message = f"the line is not UTF-8 at byte {error.start + 1}"
         raise InputError(message, "input.transcript") from error
@@ -190,13 +201,14 @@ def _kind(value: object) -> str:
 class _Sample:
     """One conversation of a benchmark file, already read."""
 
-    numbered = False
+    local = True
 
-    def __init__(self, path: Path, conversation: Conversation) -> None:
+    def __init__(self, path: Path, conversation: Conversation, prefix: str) -> None:
         self.place = f"{path}, conversation {conversation.id}"
         self.skipped = conversation.skipped_turns
         self._start = self.place
         self._turns = conversation.turns
+        self._prefix = prefix
 
     def __iter__(self) -> Iterator[Turn]:
         for turn in self._turns:
@@ -207,5 +219,5 @@ class _Sample:
                 speaker=turn.speaker,
                 timestamp=turn.timestamp,
                 session_id=turn.session_id,
-                external_id=turn.external_id,
+                external_id=f"{self._prefix}{turn.external_id}",
             )

@@ -43,12 +43,11 @@ NO_ANSWER_CEILING = 0.5
 K1, B = 1.2, 0.75
 
 # Function words only: leaving them in would make the yardstick too easy to beat.
-STOP_WORDS = frozenset(
-    """a about after all also am an and any are as at be been before but by can could did do does
+_FUNCTION_WORDS = """a about after all also am an and any are as at be been before but by can could did do does
     for from had has have he her hers him his how i if in into is it its me my no not of on or our
     out she so than that the their them then there these they this those to too up us was we were
-    what when where which who whom whose why will with would you your""".split()
-)
+    what when where which who whom whose why will with would you your"""
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 class Embedder(Protocol):
@@ -191,7 +190,8 @@ def _table(cases: Sequence[Case], rankers: dict[str, Any]) -> list[str]:
         row = "".join(str(passed[name][family]).rjust(8) for name in rankers)
         lines.append(family.ljust(24) + str(sizes[family]).rjust(5) + row)
     totals = [sum(passed[name].values()) for name in rankers]
-    lines.append("all".ljust(24) + str(len(cases)).rjust(5) + "".join(str(n).rjust(8) for n in totals))
+    counts = "".join(str(n).rjust(8) for n in totals)
+    lines.append("all".ljust(24) + str(len(cases)).rjust(5) + counts)
     shares = "".join(f"{1 - n / len(cases):.1%}".rjust(8) for n in totals)
     lines.append("failed".ljust(29) + shares)
     lines.append(f"passed by at least one: {either}")

@@ -85,13 +85,14 @@ class Analyser:
         Raises:
             ConfigError: If a model is not installed.
         """
-        from ebbtide.analysis.pipeline import SpacyAnalyser
-
         self._nlp = nlp
         self._cards = cards
         self._embedder = embedder
         self._directory = None if embedder is not None else _model_directory(nlp)
-        self._spacy: SpacyAnalyser = SpacyAnalyser(nlp["spacy_model"], nlp["entity_labels"])
+        labels = nlp["entity_labels"]
+        self._spacy = _shared_spacy(
+            nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
+        )
         self._lock = threading.Lock()
 
     @functools.cached_property
@@ -166,9 +167,8 @@ class Analyser:
     def _model(self) -> Any:
         with self._lock:
             if self._embedder is None:
-                from ebbtide.analysis.embedding import OnnxEmbedder
-
-                model = OnnxEmbedder(self._directory, threads=self._nlp["threads"])
+                assert self._directory is not None
+                model = _shared_embedder(self._directory, self._nlp["threads"])
                 if model.dimension != self._nlp["vector_dim"]:
                     message = (
                         f"the embedding model has {model.dimension} dimensions, [nlp] vector_dim "
@@ -279,6 +279,22 @@ def _model_directory(nlp: Mapping[str, Any]) -> Path:
         )
         raise ConfigError(message, "config.model_missing")
     return directory
+
+
+# Models take a quarter of a second and a hundred megabytes: the memories of a
+# process share them.
+@functools.lru_cache(maxsize=4)
+def _shared_spacy(model: str, labels: Any) -> SpacyAnalyser:
+    from ebbtide.analysis.pipeline import SpacyAnalyser
+
+    return SpacyAnalyser(model, labels)
+
+
+@functools.lru_cache(maxsize=2)
+def _shared_embedder(directory: Path, threads: int) -> Any:
+    from ebbtide.analysis.embedding import OnnxEmbedder
+
+    return OnnxEmbedder(directory, threads=threads)
 
 
 @functools.cache

@@ -50,10 +50,11 @@ def check(
     from ebbtide.analysis.analyser import Analyser
 
     settings = settings_from(file, preset)
-    Analyser(settings["nlp"])  # raises what opening a memory would
+    # Raises what opening a memory would.
+    models = Analyser(settings["nlp"]).fingerprint
     notes = settings.notes()
     if as_json:
-        print_json({"ok": True, "notes": notes})
+        print_json({"ok": True, "notes": notes, "models": models})
         return
     for note in notes:
         write(f"note: {note}")

@@ -69,7 +69,8 @@ def replay(
     session_id, id; other fields are kept as metadata. A message without an id is
     known by file name and line. Messages go into the memory "default", the
     conversations of a LoCoMo file into memories of their own, called by their ids,
-    unless --namespace says otherwise.
+    unless --namespace says otherwise; their turns are then called by both ids,
+    like conv-26/D1:3.
     """
     settings = settings_from(config, preset, token_budget)
     try:
@@ -108,7 +109,7 @@ def _replay_files(
         stop = stack.enter_context(stop_on_interrupt())
         bar = stack.enter_context(progress_bar())
         opened: Store | None = None
-        for transcript in _wanted(files, conversation):
+        for transcript in _wanted(files, conversation, qualified=namespace is not None):
             if opened is None:
                 # Only now: a file that is no transcript leaves no store behind.
                 opened = stack.enter_context(Store.open(store, config=settings))
@@ -119,7 +120,9 @@ def _replay_files(
     return summaries
 
 
-def _wanted(files: Sequence[Path], conversation: str | None) -> Iterator[Transcript]:
+def _wanted(
+    files: Sequence[Path], conversation: str | None, *, qualified: bool
+) -> Iterator[Transcript]:
     from ebbtide.errors import InputError
     from ebbtide.transcripts import check_transcript, read_transcripts
 
@@ -128,7 +131,7 @@ def _wanted(files: Sequence[Path], conversation: str | None) -> Iterator[Transcr
     names: list[str] = []
     found = False
     for file in files:
-        for transcript in read_transcripts(file):
+        for transcript in read_transcripts(file, qualified=qualified):
             if conversation in (None, transcript.name):
                 found = True
                 yield transcript

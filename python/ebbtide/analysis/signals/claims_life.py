@@ -70,7 +70,8 @@ _EMPLOYMENT = (
     (
         "self-employed",
         re.compile(
-            r"\bI(?:'ve| have)? (?:just |finally |officially |recently )*(?:started|opened|launched) "
+            r"\bI(?:'ve| have)? (?:just |finally |officially |recently )*"
+            r"(?:started|opened|launched) "
             r"(?:my own|an? (?:[\w-]+ ){0,2}(?:business|store|shop|studio|company|startup))\b",
             re.IGNORECASE,
         ),

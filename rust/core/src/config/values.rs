@@ -160,6 +160,7 @@ pub struct Ranking {
     pub late_own: f64,
     pub late_window: f64,
     pub late_previous: f64,
+    pub answerability: f64,
     pub dense: f64,
     pub bm25: f64,
     pub bm25_neighbours: f64,

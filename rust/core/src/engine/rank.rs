@@ -59,7 +59,14 @@ impl Engine {
             Some(l) => l.own.clone(),
             None => pool.iter().map(|c| c.answerability.features[0]).collect(),
         };
-        let similarity = similarity(pool, late, w);
+        let answerability: Column = pool
+            .iter()
+            .map(|c| {
+                c.answerability
+                    .score(&r.answerability_weights, &r.answerability_penalties)
+            })
+            .collect();
+        let similarity = similarity(pool, late, &answerability, w);
         for (i, c) in pool.iter_mut().enumerate() {
             c.terms = similarity[i].clone();
             let near = self.neighbours(c.id, r.late_interaction_window);
@@ -250,6 +257,7 @@ fn asks_about_user(q: &QueryFrame) -> bool {
 fn similarity(
     pool: &[Candidate],
     late: Option<Late>,
+    answerability: &[f64],
     w: &Ranking,
 ) -> Vec<BTreeMap<&'static str, f64>> {
     let kept: Vec<usize> = (0..pool.len())
@@ -265,7 +273,10 @@ fn similarity(
         all
     };
     let cosine: Column = pool.iter().map(|c| c.answerability.features[0]).collect();
-    let mut columns = vec![("dense", w.dense, scaled(&cosine))];
+    let mut columns = vec![
+        ("dense", w.dense, scaled(&cosine)),
+        ("answerability", w.answerability, scaled(answerability)),
+    ];
     match late {
         Some(l) => columns.extend([
             ("late_own", w.late_own, scaled(&l.own)),
