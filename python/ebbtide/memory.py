@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from ebbtide.types import RetrievedEvidence, Turn, WriteReport
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser, Analysis
 
-__all__ = ["Memory"]
+__all__ = ["BATCH", "Memory"]
 
 BATCH = 64
 """Turns analysed and committed together by ``add_many``."""
@@ -236,11 +235,18 @@ class Memory:
 
     def _take(
         self, turns: Iterator[Turn | Mapping[str, Any]], size: int, done: int
-    ) -> tuple[list[Prepared], EbbtideError | None, int]:
+    ) -> tuple[list[Prepared], Exception | None, int]:
         """Up to ``size`` checked turns, and the error that ended them early."""
         batch: list[Prepared] = []
         seen = 0
-        for item in itertools.islice(turns, size):
+        while seen < size:
+            try:
+                item = next(turns)
+            except StopIteration:
+                break
+            except Exception as error:
+                # The caller's iterator failed: what it gave before that is kept.
+                return batch, error, seen
             try:
                 prepared = self._prepare(turn_from(item))
             except EbbtideError as error:

@@ -43,7 +43,8 @@ NO_ANSWER_CEILING = 0.5
 K1, B = 1.2, 0.75
 
 # Function words only: leaving them in would make the yardstick too easy to beat.
-_FUNCTION_WORDS = """a about after all also am an and any are as at be been before but by can could did do does
+_FUNCTION_WORDS = """
+    a about after all also am an and any are as at be been before but by can could did do does
     for from had has have he her hers him his how i if in into is it its me my no not of on or our
     out she so than that the their them then there these they this those to too up us was we were
     what when where which who whom whose why will with would you your"""

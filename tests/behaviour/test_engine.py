@@ -8,19 +8,18 @@ is from reading.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.behaviour.baselines import load_cases, passes
 
 from ebbtide import Memory, Turn
-from tests.behaviour.baselines import load_cases, passes
 
 FLOORS = {"default": 0.28, "paper": 0.30}
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> Iterator[dict[str, dict[str, tuple[str, bool]]]]:
+def verdicts() -> dict[str, dict[str, tuple[str, bool]]]:
     """For each preset and case, its family and whether it is passed."""
     found: dict[str, dict[str, tuple[str, bool]]] = {name: {} for name in FLOORS}
     for case in load_cases():
@@ -36,7 +35,7 @@ def verdicts() -> Iterator[dict[str, dict[str, tuple[str, bool]]]]:
                 ids = [str(item.turn.external_id) for item in evidence]
                 sure = evidence[0].confidence if evidence else 0.0
                 results[case["name"]] = case["family"], passes(case, ids, sure)[0]
-    yield found
+    return found
 
 
 def _turn(turn: dict[str, Any]) -> Turn:

@@ -254,11 +254,18 @@ def test_replay_prints_a_summary_on_standard_output(run: Run, tmp_path: Path) ->
     assert len(rows["digest"].strip()) == 64
 
 
-def test_conversations_get_memories_of_their_own(run: Run, tmp_path: Path) -> None:
+def test_conversations_get_memories_of_their_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = locomo(tmp_path / "two.json")
     for _ in range(2):
         assert run("replay", file, "--store", tmp_path / "each.db").code == 0
     assert names_in(tmp_path / "each.db") == ["conv-a", "conv-b"]
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("replay", file, "--store", tmp_path / "each.db").out
+    assert "…" not in shown
+    assert "conv-a" in shown
+    assert "0 turns stored" in shown
     numbers = run("stats", "--store", tmp_path / "each.db", "-n", "conv-a", "--json").document()
     assert numbers["turns"] == 2
 
@@ -314,12 +321,14 @@ def test_progress_goes_to_a_terminal_only(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "150")
+    monkeypatch.setenv("COLUMNS", "80")
     file = chat(tmp_path / "[x] chat.jsonl", ["one", "two"])
     done = run("replay", file, "--store", tmp_path / "m.db", "--json")
     assert done.document()
     assert "[x] chat.jsonl" in done.err
-    assert "turns/s; healthy" in done.err
+    assert "2/2" in done.err
+    assert "turns/s, tiers " in done.err
+    assert "…" not in done.err.split("2/2")[-1]
 
 
 def test_the_first_interrupt_asks_and_the_second_one_insists() -> None:

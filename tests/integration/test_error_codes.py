@@ -241,7 +241,7 @@ CASES: list[Case] = [
     ("store.sqlite", StoreError, lost_table),
     ("store.read_only", StoreError, read_only),
     ("store.closed", StoreError, closed),
-    ("store.corrupt", StoreError, corrupt),
+    ("store.open", StoreError, corrupt),
     ("store.corrupt", StoreError, damaged_facts),
     ("schema.version", SchemaVersionError, newer_schema),
     ("fingerprint.analyser", FingerprintError, other_analyser),

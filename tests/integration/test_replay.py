@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +92,15 @@ def test_a_small_budget_binds(
     assert stats["decisions"]["evict_budget"] > 0
     assert stats["active"] + stats["archived"] == len(turns)
     assert len(report.evicted) == stats["archived"]
+
+
+def test_what_came_before_a_failing_iterator_is_kept(stub: Config) -> None:
+    def turns() -> Iterator[dict[str, str]]:
+        yield {"text": "one"}
+        yield {"text": "two"}
+        raise RuntimeError("the source broke")
+
+    with Memory.in_memory(config=stub) as memory:
+        with pytest.raises(RuntimeError, match="the source broke"):
+            memory.add_many(turns())
+        assert [turn.text for turn in memory.turns()] == ["one", "two"]

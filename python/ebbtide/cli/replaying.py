@@ -160,8 +160,9 @@ def _replay_one(
     task = bar.add_task(label, total=transcript.total, note="")
 
     def advance(summary: ReplaySummary, report: WriteReport) -> None:
-        tiers = ", ".join(f"{name} {report.tiers.get(name, 0)}" for name in show.TIERS)
-        note = f"{summary.turns_per_second:.0f} turns/s; {tiers}"
+        # Healthy, unstable, critical; their names would not fit 80 columns.
+        tiers = "/".join(str(report.tiers.get(name, 0)) for name in show.TIERS)
+        note = f"{summary.turns_per_second:.0f} turns/s, tiers {tiers}"
         bar.update(task, completed=summary.turns + summary.skipped, note=note)
 
     summary = replay_turns(

@@ -21,6 +21,8 @@ __all__ = ["TIERS", "evidence", "knows", "life", "replay_table", "table_of", "tr
 
 TIERS = ("healthy", "unstable", "critical")
 
+_WIDE = ("text", "value", "numbers", "who", "id", "about", "memory")
+
 _KNOWS = 0.5
 """Confidence below which the memory says that it may not know."""
 
@@ -32,13 +34,31 @@ def replay_table(summaries: Sequence[ReplaySummary]) -> Table:
     """One replay as names and values; several as one row each."""
     if len(summaries) == 1:
         return table_of(_replay_rows(summaries[0]), title="Replayed")
-    headings = ("namespace", "accepted", "duplicates", "active", "archived", "evicted")
-    table = _table("Replayed", *headings, "superseded", "turns/s", "digest")
+    headings = ("memory", "stored", "active", "archived", "tiers", "evicted")
+    table = _table("Replayed", *headings, "superseded", "digest")
+    table.collapse_padding = True  # fits 80 columns
     for summary in summaries:
         data = summary.to_dict()
-        data["evicted"] = sum(data["evictions"].values())
-        cells = [str(data[name]) for name in (*headings, "superseded", "turns_per_second")]
-        table.add_row(*map(_cell, cells), _cell(summary.digest[:16]))
+        numbers = ("accepted", "active", "archived")
+        table.add_row(
+            _cell(summary.namespace),
+            *(str(data[name]) for name in numbers),
+            "/".join(str(data["tiers"].get(name, 0)) for name in TIERS),
+            "/".join(str(count) for count in data["evictions"].values()),
+            str(summary.superseded),
+            summary.digest[:8],
+        )
+    stored, seconds = sum(s.accepted for s in summaries), sum(s.seconds for s in summaries)
+    speed = stored / seconds if seconds > 0 else 0.0
+    known = sum(s.duplicates for s in summaries)
+    over = sum(s.over_budget_turns for s in summaries)
+    table.caption = (
+        f"{stored:,} turns stored in {seconds:.1f} s ({speed:.1f} turns/s), "
+        f"{known:,} known before, {sum(s.skipped for s in summaries):,} skipped, "
+        f"{over:,} left the budget exceeded. "
+        f"tiers: {'/'.join(TIERS)}; evicted: hard kill/budget."
+    )
+    table.caption_justify = "left"
     return table
 
 
@@ -233,7 +253,7 @@ def _table(title: str | None, *headings: str) -> Table:
     """A table whose texts wrap and whose other columns do not."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in headings:
-        wide = heading in ("text", "value", "numbers", "who", "id", "about") or "," in heading
+        wide = heading in _WIDE or "," in heading
         table.add_column(heading, overflow="fold", no_wrap=not wide)
     return table
 
