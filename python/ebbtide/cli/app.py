@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -34,6 +34,10 @@ app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.add_typer(configuring.app, name="config")
 
 
+# Typer brings a click of its own or takes the package, by version; both have this class.
+_UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; the entry point ``ebbtide``.
 
@@ -46,12 +50,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from ebbtide.errors import ConfigError, EbbtideError
 
     words = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in words
     prepare_streams()
     try:
-        app(args=words, prog_name="ebbtide")
+        raise SystemExit(app(args=words, prog_name="ebbtide", standalone_mode=False))
     except EbbtideError as error:
-        fail(str(error), error.code, as_json="--json" in words)
+        fail(str(error), error.code, as_json=as_json)
         raise SystemExit(2 if isinstance(error, ConfigError) else 1) from None
+    except _UsageError as error:
+        if as_json:
+            fail(error.format_message(), "usage", as_json=True)
+        else:
+            error.show()
+        raise SystemExit(2) from None
+    except typer.Abort:  # what Ctrl-C is to some versions of Typer
+        raise SystemExit(130) from None
     finally:
         finish()
 

@@ -36,15 +36,21 @@ def ask(
     store: StoreOption,
     namespace: NamespaceOption = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-k", min=1, help="How many turns.")
+        int | None,
+        typer.Option("--limit", "-k", min=1, help="Most turns; else the settings decide."),
     ] = None,
     query_time: Annotated[
-        str | None, typer.Option(help="When it is asked; the newest turn's time by default.")
+        str | None,
+        typer.Option(help="When it is asked, in ISO 8601; the newest turn's time by default."),
     ] = None,
-    role: Annotated[str | None, typer.Option(help="Only turns of this role.")] = None,
+    role: Annotated[
+        str | None, typer.Option(help="Only turns of this role, such as user or assistant.")
+    ] = None,
     speaker: Annotated[str | None, typer.Option(help="Only turns by this speaker.")] = None,
     session: Annotated[str | None, typer.Option(help="Only turns of this session.")] = None,
-    since: Annotated[str | None, typer.Option(help="Only turns from this time on.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only turns from this time on, in ISO 8601.")
+    ] = None,
     until: Annotated[str | None, typer.Option(help="Only turns up to this time.")] = None,
     context: Annotated[
         bool, typer.Option("--context", help="Print the block of text for a prompt instead.")
@@ -61,8 +67,8 @@ def ask(
 ) -> None:
     """Ask a memory: prints the turns that answer, best first.
 
-    Works while another process writes to the store. Below a confidence of 0.5
-    of the best turn, the memory may not know.
+    Works while another process writes to the store. Says that the memory may not
+    know where the best turn's confidence is below 0.5.
     """
     if trace and (context or max_tokens is not None):
         raise typer.BadParameter("--trace goes with neither --context nor --max-tokens")

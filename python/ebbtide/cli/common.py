@@ -52,9 +52,11 @@ NamespaceOption = Annotated[
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", help="Settings, as a TOML file.")
 ]
-PresetOption = Annotated[str | None, typer.Option("--preset", help="default or paper.")]
+PresetOption = Annotated[
+    str | None, typer.Option("--preset", help="Settings to start from: default or paper.")
+]
 TokenBudgetOption = Annotated[
-    int | None, typer.Option("--token-budget", help="Tokens of the active memory.")
+    int | None, typer.Option("--token-budget", help="Most tokens of the active memory.")
 ]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document; errors too, on standard error.")
@@ -63,7 +65,7 @@ TurnArgument = Annotated[
     str, typer.Argument(metavar="ID", help="Interaction id (a number) or external id.")
 ]
 ByOption = Annotated[
-    By | None, typer.Option("--by", help="Which of the two it is, where a number may be both.")
+    By | None, typer.Option("--by", help="Which of the two ID is, where a number may be both.")
 ]
 
 _DIGITS = 18

@@ -14,11 +14,14 @@ from ebbtide.cli.output import print_json, write
 __all__ = ["app"]
 
 app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Show or check a configuration."
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Show or check a configuration.",
+    epilog=examples("ebbtide config show > settings.toml", "ebbtide config check settings.toml"),
 )
 
 FileArgument = Annotated[
-    Path | None, typer.Argument(metavar="[FILE]", help="A TOML file; the preset alone without.")
+    Path | None, typer.Argument(metavar="FILE", help="A TOML file; the preset alone without it.")
 ]
 
 
@@ -46,7 +49,11 @@ def show(
 def check(
     file: FileArgument = None, preset: PresetOption = None, as_json: JsonOption = False
 ) -> None:
-    """Check keys, types and ranges, and that the models it names are installed."""
+    """Check that a configuration can be used.
+
+    Its keys, their types and ranges, and that the models it names are installed.
+    Names the keys that are accepted without an effect.
+    """
     from ebbtide.analysis.analyser import Analyser
 
     settings = settings_from(file, preset)

@@ -21,7 +21,9 @@ __all__ = ["EXPLAIN_EXAMPLES", "STATS_EXAMPLES", "explain", "stats"]
 EXPLAIN_EXAMPLES = examples(
     "ebbtide explain --store memory.db 26", "ebbtide explain --store memory.db s1:26"
 )
-STATS_EXAMPLES = examples("ebbtide stats --store memory.db --namespace ana")
+STATS_EXAMPLES = examples(
+    "ebbtide stats --store memory.db", "ebbtide stats --store memory.db --namespace ana --json"
+)
 
 
 def explain(
@@ -32,7 +34,11 @@ def explain(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The life of one turn: what was read in it, its score, and every decision about it."""
+    """The life of one turn, and why it is where it is.
+
+    What was read in it, its Survival Score, every decision about it, and the
+    turns that it corrects or that correct it.
+    """
     with reading(store, namespace, settings_from(config)) as memory:
         life = memory.explain(turn_id(memory, turn, by))
     if as_json:

@@ -20,7 +20,9 @@ from ebbtide.cli.output import print_json, write
 
 __all__ = ["DELETE_EXAMPLES", "REINDEX_EXAMPLES", "delete", "reindex"]
 
-DELETE_EXAMPLES = examples("ebbtide delete --store memory.db s1:26")
+DELETE_EXAMPLES = examples(
+    "ebbtide delete --store memory.db s1:26", "ebbtide delete --store memory.db 25 --by id"
+)
 REINDEX_EXAMPLES = examples(
     "ebbtide reindex --store memory.db",
     "ebbtide reindex --store memory.db --config other-model.toml",
@@ -35,11 +37,16 @@ def delete(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase one turn: its text, everything derived from it, and its place in the file."""
+    """Erase one turn for good.
+
+    Its text goes, with everything derived from it, and its place in the file is
+    overwritten.
+    """
     from ebbtide.memory import Memory
 
+    settings = settings_from(config)
     name = memory_name(store, namespace)
-    with Memory.open(store, namespace=name, config=settings_from(config)) as memory:
+    with Memory.open(store, namespace=name, config=settings) as memory:
         number = turn_id(memory, turn, by)
         external = memory.get(number).external_id
         memory.delete(number)
@@ -66,8 +73,8 @@ def reindex(
     from ebbtide.cli.progress import progress_bar
     from ebbtide.memory import Memory
 
-    name = memory_name(store, namespace)
     settings = settings_from(config, preset, token_budget)
+    name = memory_name(store, namespace)
     with (
         Memory.open(store, namespace=name, config=settings, reindexing=True) as memory,
         progress_bar() as bar,

@@ -62,7 +62,8 @@ def print_json(document: Any) -> None:
 
 
 def fail(message: str, code: str, *, as_json: bool) -> None:
-    """One sentence on standard error, or one JSON object."""
+    """One sentence on standard error, on one line, or one JSON object."""
+    message = " ".join(message.splitlines())
     if as_json:
         error = {"error": {"code": code, "message": message}}
         sys.stderr.write(_json(error, sys.stderr.encoding) + "\n")

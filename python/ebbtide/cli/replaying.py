@@ -50,7 +50,7 @@ def replay(
     store: StoreOption,
     namespace: Annotated[
         str | None,
-        typer.Option("--namespace", "-n", help="Which memory of the store; else see above."),
+        typer.Option("--namespace", "-n", help="Into which memory; by default, see above."),
     ] = None,
     conversation: Annotated[
         str | None, typer.Option(help="Only this conversation of a file that holds several.")
@@ -113,7 +113,9 @@ def _replay_files(
             if opened is None:
                 # Only now: a file that is no transcript leaves no store behind.
                 opened = stack.enter_context(Store.open(store, config=settings))
-            memory = opened.memory(namespace or transcript.name or "default")
+            memory = opened.memory(
+                namespace if namespace is not None else transcript.name or "default"
+            )
             summaries.append(_replay_one(memory, transcript, batch_size, bar, stop))
             if not summaries[-1].finished:
                 break

@@ -2,8 +2,9 @@
 //!
 //! It knows no Python, reads no clock, no environment and no random numbers: the
 //! same facts in the same order give the same state, bit for bit. Layers, from
-//! the bottom: `types`, `error` · `order`, `config`, `text` · `score`,
-//! `lineage`, `index`, `render` · `store`, `retrieve` · `active` · `engine`.
+//! the bottom: `types`, `error` · `order`, `text`, `calendar`, `score::vector` ·
+//! `config` · `score`, `lineage`, `index`, `render` · `store`, `retrieve` · `active` ·
+//! `engine`. `scripts/check_layers.py` holds them to it.
 
 // Tests compare results that must be equal bit for bit.
 #![cfg_attr(test, allow(clippy::float_cmp))]

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
+from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
-from ebbtide.analysis.signals.cues import CONSTRAINT, CONSTRAINT_NOT
+from ebbtide.analysis.signals.cues_constraint import CONSTRAINT, CONSTRAINT_NOT
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import action_phrase
 
@@ -41,10 +42,10 @@ _EATS = re.compile(
     r"|(?<=cannot )have\b)",
     re.IGNORECASE,
 )
+_PRONOUNS = word_set("it that this he she they there i we you")
 _DENIAL = re.compile(r"\b(?:not|no longer|never)\b|n't", re.IGNORECASE)
 _FORBIDDING = re.compile(r"forbidden|prohibited|banned|off", re.IGNORECASE)
 _REQUIRING = re.compile(r"required|mandatory|compulsory", re.IGNORECASE)
-_VAGUE = ("it", "that", "this", "he", "she", "they", "there")
 # A habit given up is a change of taste, not a rule.
 _ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(?:again|now|from now on)\b", re.IGNORECASE)
@@ -69,14 +70,9 @@ def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedCla
     ):
         return
     match = _STATED.search(clause.text)
-    if (
-        match
-        and match.group("what").lower().strip() not in _VAGUE
-        and match.group("what").lower() not in ("i", "we", "you")
-    ):
-        yield from _rule(
-            reader, clause, match, match.start("what"), match.end("what"), _stated_value(match)
-        )
+    if match and match.group("what").lower().strip() not in _PRONOUNS:
+        start, end = match.span("what")
+        yield from _rule(reader, clause, match, start, end, _stated_value(match))
         return
     match = _IMPERATIVE.search(clause.text)
     if match:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
-from ebbtide.analysis.signals.cues import PREFERENCE_NOT
+from ebbtide.analysis.signals.cues_preference import PREFERENCE_NOT
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import object_phrases
 

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 from ebbtide.analysis.facts import SIGNALS, Cue, TurnText
 from ebbtide.analysis.language import SignalReading
 from ebbtide.analysis.normalise import for_matching
-from ebbtide.analysis.signals import cues as lists
 from ebbtide.analysis.signals.acknowledgement import acknowledgement_span, is_social
 from ebbtide.analysis.signals.claims import read_claims
+from ebbtide.analysis.signals.cue_rule import Rule
+from ebbtide.analysis.signals.cues import (
+    CORRECTION,
+    CORRECTION_NOT,
+    PAST_STATE,
+    REPLACEMENT,
+    REPLACEMENT_NOT,
+)
+from ebbtide.analysis.signals.cues_constraint import CONSTRAINT, CONSTRAINT_NOT
+from ebbtide.analysis.signals.cues_preference import PREFERENCE, PREFERENCE_NOT
 from ebbtide.analysis.signals.states import current_state_cues
 from ebbtide.analysis.signals.text import Clause, Sentence, mask, sentences
 from ebbtide.analysis.terms import terms, token_terms
@@ -87,7 +96,7 @@ def _ordered(text: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Cue
 
 
 def _matches(
-    signal: str, text: str, offset: int, rules: tuple[lists.Rule, ...], veto: re.Pattern[str] | None
+    signal: str, text: str, offset: int, rules: tuple[Rule, ...], veto: re.Pattern[str] | None
 ) -> Iterator[tuple[str, int, int, str]]:
     vetoed = [match.span() for match in veto.finditer(text)] if veto else []
     for name, pattern in rules:
@@ -107,8 +116,8 @@ def _sentence_cues(doc: Doc, sentence: Sentence) -> Iterator[tuple[str, int, int
         first = asking.start if asking else start
         yield "query_like", first, sentence.end, "question"
     if any(not clause.asks for clause in sentence.clauses):
-        yield from _matches("correction", text, start, lists.CORRECTION, lists.CORRECTION_NOT)
-        yield from _matches("replacement", text, start, lists.REPLACEMENT, lists.REPLACEMENT_NOT)
+        yield from _matches("correction", text, start, CORRECTION, CORRECTION_NOT)
+        yield from _matches("replacement", text, start, REPLACEMENT, REPLACEMENT_NOT)
     for clause in sentence.clauses:
         if clause.asks:
             continue
@@ -117,12 +126,12 @@ def _sentence_cues(doc: Doc, sentence: Sentence) -> Iterator[tuple[str, int, int
 
 def _clause_cues(doc: Doc, clause: Clause) -> Iterator[tuple[str, int, int, str]]:
     text, start = clause.text, clause.start
-    yield from _matches("constraint", text, start, lists.CONSTRAINT, lists.CONSTRAINT_NOT)
-    tastes = list(_matches("preference", text, start, lists.PREFERENCE, lists.PREFERENCE_NOT))
+    yield from _matches("constraint", text, start, CONSTRAINT, CONSTRAINT_NOT)
+    tastes = list(_matches("preference", text, start, PREFERENCE, PREFERENCE_NOT))
     yield from tastes
     if clause.unreal:
         return
-    past = list(_matches("past_state", text, start, lists.PAST_STATE, None))
+    past = list(_matches("past_state", text, start, PAST_STATE, None))
     yield from past
     for first, last, rule in current_state_cues(doc, clause):
         # "My sister hates mushrooms" tells a taste; it is not a state besides.

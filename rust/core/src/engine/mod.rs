@@ -1,5 +1,7 @@
 //! One memory, opened: the store beneath it, the indexes above it.
 
+mod assemble;
+mod candidates;
 mod digest;
 mod explain;
 mod load;

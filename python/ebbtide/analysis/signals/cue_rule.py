@@ -1,0 +1,20 @@
+"""A cue list: one named pattern a rule, matched inside one clause.
+
+Patterns see the matching text (ASCII apostrophes), never the stored one. The name
+says which rule to look at where a cue surprises.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["FIRST_PERSON", "Rule", "rules"]
+
+Rule = tuple[str, re.Pattern[str]]
+
+FIRST_PERSON = r"(?:I|we)"
+
+
+def rules(*pairs: tuple[str, str]) -> tuple[Rule, ...]:
+    """Compile (name, pattern) pairs, ignoring case."""
+    return tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in pairs)

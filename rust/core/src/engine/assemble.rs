@@ -1,0 +1,162 @@
+//! Evidence: one item a source turn, its support, and the trace (section 9.3, step 5).
+
+use super::Engine;
+use super::read::{Candidate, Evidence, Recall, RecallOptions, Support};
+use crate::config::{Config, Retrieval};
+use crate::error::Result;
+use crate::retrieve::{Query, QueryFrame, cards, features};
+use crate::types::InteractionId;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// One item a source turn, its channels joined, its support attached.
+    pub(super) fn assemble(
+        &self,
+        pool: Vec<Candidate>,
+        query: &Query,
+        config: &Config,
+        options: &RecallOptions,
+    ) -> Result<Recall> {
+        let r = &config.retrieval;
+        let limit = options.limit.unwrap_or(r.final_recall_limit);
+        let mut recall = Recall::default();
+        let mut joined: Vec<Candidate> = Vec::new();
+        let mut traced = Vec::new();
+        for c in pool {
+            let mut fate = c.dropped.unwrap_or("kept");
+            if c.dropped.is_none() {
+                if let Some(first) = joined.iter_mut().find(|j| j.id == c.id) {
+                    first
+                        .channels
+                        .extend(c.channels.iter().map(|(k, v)| (*k, *v)));
+                    fate = "joined";
+                } else if joined.iter().any(|j| self.same_words(j, &c)) {
+                    fate = "duplicate";
+                } else {
+                    joined.push(c.clone());
+                }
+            }
+            if options.trace {
+                traced.push((c, fate));
+            }
+        }
+        let cut = if options.limit.is_none() && r.adaptive_truncation {
+            adaptive_length(&joined, r.adaptive_floor).min(limit)
+        } else {
+            limit
+        };
+        joined.truncate(cut);
+        recall.candidates = traced
+            .iter()
+            .map(|(c, fate)| self.trace_row(c, fate, &joined))
+            .collect();
+        for c in joined {
+            let evidence = self.evidence(c, recall.evidence.len() + 1, &query.frame, r)?;
+            recall.evidence.push(evidence);
+        }
+        Ok(recall)
+    }
+
+    /// Two turns that say the same are shown once.
+    fn same_words(&self, a: &Candidate, b: &Candidate) -> bool {
+        a.text == b.text
+            && self.turns.get(&a.id).map(|m| (&m.role, &m.speaker))
+                == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
+    }
+
+    fn evidence(
+        &self,
+        c: Candidate,
+        rank: usize,
+        q: &QueryFrame,
+        r: &Retrieval,
+    ) -> Result<Evidence> {
+        let mut support = Vec::new();
+        let mut add = |id: InteractionId, relation: &'static str| -> Result<()> {
+            if support.len() < r.max_support_turns_per_card && id != c.id {
+                let found = self.store().turn(&self.namespace, id)?;
+                support.extend(found.map(|t| Support {
+                    turn: self.complete(t),
+                    relation,
+                }));
+            }
+            Ok(())
+        };
+        for edge in self.lineage.newer(c.id) {
+            add(edge.newer, "newer")?;
+        }
+        if q.historical() {
+            for edge in self.lineage.older(c.id) {
+                add(edge.older, "history")?;
+            }
+        }
+        if r.include_neighbor_turns {
+            for id in self.neighbours(c.id, 1) {
+                add(id, if id < c.id { "previous" } else { "next" })?;
+            }
+        }
+        let card = c.card.and_then(|n| self.cards.get(n)).map(|k| json!(k));
+        let mut features: BTreeMap<&'static str, f64> = BTreeMap::new();
+        features.extend(
+            features::FEATURES
+                .iter()
+                .copied()
+                .zip(c.answerability.features),
+        );
+        features.extend(
+            features::PENALTIES
+                .iter()
+                .copied()
+                .zip(c.answerability.penalties),
+        );
+        features.extend(c.terms.iter().map(|(k, v)| (*k, *v)));
+        Ok(Evidence {
+            rank,
+            score: c.score,
+            kind: if c.card.is_some() { "card" } else { "raw" },
+            turn: self.get(c.id)?,
+            card,
+            channels: c.channels,
+            features,
+            support,
+            confidence: c.confidence,
+            facts: c.facts,
+        })
+    }
+
+    fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
+        let shown = kept.iter().position(|k| k.id == c.id && k.card == c.card);
+        let fate = if fate == "kept" && shown.is_none() {
+            "cut"
+        } else {
+            fate
+        };
+        let named = |names: &[&'static str], values: &[f64]| -> BTreeMap<&'static str, f64> {
+            names.iter().copied().zip(values.iter().copied()).collect()
+        };
+        json!({
+            "interaction_id": c.id,
+            "card": c.card.map(|n| cards::split(n).1),
+            "channels": c.channels,
+            "features": named(&features::FEATURES, &c.answerability.features),
+            "penalties": named(&features::PENALTIES, &c.answerability.penalties),
+            "terms": c.terms,
+            "score": c.score,
+            "confidence": c.confidence,
+            "rank": shown.map(|r| r + 1),
+            "fate": fate,
+        })
+    }
+}
+
+/// How many items stand above the share `floor` of the best score.
+fn adaptive_length(ranked: &[Candidate], floor: f64) -> usize {
+    let Some(best) = ranked.first() else { return 0 };
+    let least = best.score * floor;
+    ranked
+        .iter()
+        .take_while(|c| c.score >= least)
+        .count()
+        .max(1)
+}

@@ -1,0 +1,241 @@
+//! Candidates: the channels, their merge, and the hard filters (section 9.3, step 3).
+
+use super::read::{Candidate, Hits};
+use super::{Engine, TurnMeta};
+use crate::config::{Config, Retrieval};
+use crate::error::Result;
+use crate::retrieve::features::{self, Answerability};
+use crate::retrieve::{Filters, Query, QueryFrame, cards};
+use crate::store::Derived;
+use crate::text::{self, fold};
+use crate::types::{Facts, InteractionId, Signals, Validity};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Engine {
+    pub(super) fn admits(&self, m: &TurnMeta, f: &Filters) -> bool {
+        let after = f.since.is_none_or(|s| m.utc_micros.is_some_and(|t| t >= s));
+        let before = f.until.is_none_or(|u| m.utc_micros.is_some_and(|t| t <= u));
+        self.recallable(m)
+            && f.role.as_deref().is_none_or(|r| *m.role == *r)
+            && f.speaker
+                .as_deref()
+                .is_none_or(|s| m.speaker.as_deref() == Some(&fold(s)))
+            && f.session_id
+                .as_deref()
+                .is_none_or(|s| m.session.as_deref() == Some(s))
+            && after
+            && before
+    }
+
+    /// Ids whose metadata has the wanted fields; `None`: no such condition.
+    pub(super) fn metadata_filter(
+        &self,
+        filters: &Filters,
+    ) -> Result<Option<BTreeSet<InteractionId>>> {
+        let Some(wanted) = filters.metadata.as_ref().filter(|m| !m.is_empty()) else {
+            return Ok(None);
+        };
+        let mut ids = BTreeSet::new();
+        self.store().for_each_loaded(&self.namespace, 0, |loaded| {
+            let metadata: Option<Value> = loaded
+                .turn
+                .metadata
+                .as_deref()
+                .and_then(|m| serde_json::from_str(m).ok());
+            if metadata.is_some_and(|m| wanted.iter().all(|(k, v)| m.get(k) == Some(v))) {
+                ids.insert(loaded.turn.interaction_id);
+            }
+            Ok(())
+        })?;
+        Ok(Some(ids))
+    }
+
+    /// The channels and their merge by (type, id) (eq. 33).
+    pub(super) fn candidates(
+        &self,
+        query: &Query,
+        config: &Config,
+        reach: usize,
+        admit: &impl Fn(InteractionId) -> bool,
+    ) -> Vec<Candidate> {
+        let (r, frame) = (&config.retrieval, &query.frame);
+        let k = r
+            .raw_prefetch_k
+            .max(if r.late_interaction { reach } else { 0 });
+        let mut merged: BTreeMap<(Option<u64>, InteractionId), BTreeMap<&'static str, f64>> =
+            BTreeMap::new();
+        let mut put = |hits: Hits, channel: &'static str| {
+            for (id, score) in hits {
+                merged.entry((None, id)).or_default().insert(channel, score);
+            }
+        };
+        // Only the paper has a ceiling of distance; the other preset ranks and cuts later.
+        let floor = if r.late_interaction {
+            -1.0
+        } else {
+            1.0 - config.ltm.distance_threshold
+        };
+        if r.enable_raw_semantic {
+            put(
+                self.flat.search(&query.vector, k, floor, admit),
+                "raw_semantic",
+            );
+        }
+        let lexical = self.query_terms(frame);
+        if r.enable_raw_lexical {
+            put(
+                self.lexical.overlap(&lexical, r.raw_prefetch_k, admit),
+                "raw_lexical",
+            );
+        }
+        if r.enable_bm25 {
+            let stems: Vec<String> = lexical.iter().map(|t| text::stem(t)).collect();
+            put(self.bm25.bm25(&stems, k, admit), "bm25");
+        }
+        if config.ltm.cards_enabled {
+            let admit_card = |n: u64| {
+                let (id, _) = cards::split(n);
+                admit(id) && self.turns.get(&id).is_some_and(|m| m.archived)
+            };
+            let mut put = |hits: Hits, channel: &'static str| {
+                for (n, score) in hits {
+                    let id = cards::split(n).0;
+                    merged
+                        .entry((Some(n), id))
+                        .or_default()
+                        .insert(channel, score);
+                }
+            };
+            if r.enable_card_symbolic {
+                let k = r.symbolic_lookup_k;
+                put(
+                    self.cards
+                        .symbolic(frame, &r.symbolic_weights, k, admit_card),
+                    "card_symbolic",
+                );
+            }
+            if r.enable_card_semantic {
+                put(
+                    self.card_semantic(query, r.card_prefetch_k, floor, &admit_card),
+                    "card_semantic",
+                );
+            }
+        }
+        merged
+            .into_iter()
+            .map(|((card, id), channels)| Candidate {
+                id,
+                card,
+                channels,
+                answerability: Answerability::default(),
+                terms: BTreeMap::new(),
+                score: 0.0,
+                confidence: 0.0,
+                dropped: None,
+                facts: Facts::default(),
+                text: String::new(),
+            })
+            .collect()
+    }
+
+    /// Over the cards' own vectors; over their turns' where the store has none.
+    fn card_semantic(
+        &self,
+        query: &Query,
+        k: usize,
+        floor: f64,
+        admit: &impl Fn(u64) -> bool,
+    ) -> Hits {
+        if self.cards.embedded() {
+            return self.cards.semantic(&query.vector, k, floor, admit);
+        }
+        let admit_turn = |id: InteractionId| self.cards.of(id).any(|(n, _)| admit(n));
+        let turns = self.flat.search(&query.vector, k, floor, admit_turn);
+        let each = |(id, score): (InteractionId, f64)| {
+            self.cards
+                .of(id)
+                .filter(|(n, _)| admit(*n))
+                .map(move |(n, _)| (n, score))
+                .collect::<Vec<_>>()
+        };
+        let mut hits: Hits = turns.into_iter().flat_map(each).collect();
+        hits.truncate(k);
+        hits
+    }
+
+    pub(super) fn query_terms(&self, frame: &QueryFrame) -> Vec<String> {
+        let mut terms = frame.terms.clone();
+        terms.extend(text::cjk_bigrams(&frame.text));
+        terms
+    }
+
+    pub(super) fn read_candidates(&self, pool: &mut [Candidate]) -> Result<()> {
+        let store = self.store();
+        for c in pool {
+            if let Some(Derived { facts, .. }) = store.derived(&self.namespace, c.id)? {
+                c.facts = facts;
+            }
+            match store.turn(&self.namespace, c.id)? {
+                Some(turn) => c.text = fold(&turn.text),
+                // Erased by the writer since this reader was opened.
+                None => c.dropped = Some("erased"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hard filters (section 9.3, step 3).
+    pub(super) fn filter(&self, pool: &mut [Candidate], frame: &QueryFrame, r: &Retrieval) {
+        for c in pool.iter_mut() {
+            let validity = self.validity_of(c);
+            let keep_old = frame.historical() && r.include_superseded_when_historical;
+            if validity == Validity::Current || keep_old || r.stale_policy != "drop" {
+                continue;
+            }
+            c.dropped = Some(match validity {
+                Validity::Corrected => "corrected",
+                Validity::Invalidated => "invalidated",
+                _ => "superseded",
+            });
+        }
+        if r.stale_policy == "drop" {
+            self.filter_mismatches(pool, frame);
+        }
+    }
+
+    /// Candidates that cannot be evidence: those that name none of the question's
+    /// entities, and those that only ask or only acknowledge. Neither filter is
+    /// applied where it would leave nothing.
+    fn filter_mismatches(&self, pool: &mut [Candidate], frame: &QueryFrame) {
+        if !frame.entities.is_empty() {
+            drop_unless_all(pool, "entity_mismatch", |c| {
+                features::entity_overlap(&self.subject(c, None, 0.0), frame) == 0.0
+            });
+        }
+        drop_unless_all(pool, "evidence_type", |c| {
+            c.facts.social
+                || (c.facts.signals.has(Signals::QUERY_LIKE) && c.text.trim_end().ends_with('?'))
+        });
+    }
+}
+
+/// Drops what `mismatches` says, unless nothing would be left.
+fn drop_unless_all(
+    pool: &mut [Candidate],
+    why: &'static str,
+    mismatches: impl Fn(&Candidate) -> bool,
+) {
+    let mismatch: Vec<bool> = pool.iter().map(mismatches).collect();
+    if pool
+        .iter()
+        .zip(&mismatch)
+        .any(|(c, m)| c.dropped.is_none() && !m)
+    {
+        for (c, mismatch) in pool.iter_mut().zip(mismatch) {
+            if mismatch && c.dropped.is_none() {
+                c.dropped = Some(why);
+            }
+        }
+    }
+}
