@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -521,6 +522,8 @@ class Memory:
     ) -> dict[str, Any]:
         """The life of one turn: signals, score terms, decisions, lineage, where it stands."""
         found: dict[str, Any] = self._handle.explain(self._resolve(interaction_id, external_id))
+        metadata = found["turn"]["metadata"]
+        found["turn"]["metadata"] = None if metadata is None else json.loads(metadata)
         return found
 
     def stats(self) -> dict[str, Any]:
@@ -626,8 +629,6 @@ def _stored_input(row: Mapping[str, Any]) -> Prepared:
     stamp = None
     if row["timestamp"] is not None:
         stamp = Stamp(row["timestamp"], row["utc_micros"], row["naive_timestamp"])
-    import json
-
     return Prepared(
         text=turn.text,
         role=turn.role,

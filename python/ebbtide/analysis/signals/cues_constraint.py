@@ -109,8 +109,8 @@ CONSTRAINT = rules(
         "unavailable",
         (
             rf"\b{FIRST_PERSON}\s+(?:can't|cannot|can not)\s+(?:work|do|make|take|spend|use|pay"
-            r"|travel|fly|drive|attend|meet|afford|exceed|share|keep|own|be around)\s+(?!it\b|that\b"
-            r"|this\b|without\b|enough\b|sense\b|up\b)[\w']+"
+            r"|travel|fly|drive|attend|meet|afford|exceed|share|keep|own|be around)\s+(?!it\b"
+            r"|that\b|this\b|without\b|enough\b|sense\b|up\b)[\w']+"
         ),
     ),
     (

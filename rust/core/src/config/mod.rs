@@ -34,7 +34,11 @@ pub fn load(preset: &str, user: &str) -> Result<Config> {
     let config: Config = Value::Table(table).try_into().map_err(|e| {
         Error::new(
             Code::ConfigType,
-            format!("the configuration is unusable: {e}"),
+            // toml's own words come in several lines; an error here is one sentence.
+            format!(
+                "the configuration is unusable: {}",
+                e.to_string().trim().replace('\n', "; ")
+            ),
         )
     })?;
     check::ranges(&config)?;
