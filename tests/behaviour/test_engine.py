@@ -15,7 +15,7 @@ from tests.behaviour.baselines import load_cases, passes
 
 from ebbtide import Memory, Turn
 
-FLOORS = {"default": 0.28, "paper": 0.30}
+FLOORS = {"default": 0.32, "paper": 0.39}
 
 
 @pytest.fixture(scope="module")
