@@ -1,17 +1,31 @@
 //! Late interaction: each token of the question looks for its best match among a
 //! turn's tokens. Sums of exact integer cosines, in the question's order.
 
-use crate::score::vector::{TOKEN_SCALE, dot_token};
+use crate::score::vector::{TOKEN_SCALE, dot};
 
 /// Best cosine of each question token among the turn's tokens; -1 for no tokens.
+///
+/// Each token is widened to 16 bits once and then compared with every question
+/// token: processors multiply and add pairs of 16-bit numbers in one step, and the
+/// sums are exact whatever their order.
 pub fn best_matches(question: &[i8], turn: &[i8], dimension: usize) -> Vec<f64> {
-    question
-        .chunks_exact(dimension)
-        .map(|q| {
-            let best = turn.chunks_exact(dimension).map(|t| dot_token(q, t)).max();
-            best.map_or(-1.0, |b| {
-                (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
-            })
+    let wide: Vec<i16> = question.iter().map(|x| i16::from(*x)).collect();
+    let mut best = vec![i32::MIN; question.len() / dimension];
+    let mut token = vec![0i16; dimension];
+    for row in turn.chunks_exact(dimension) {
+        for (w, x) in token.iter_mut().zip(row) {
+            *w = i16::from(*x);
+        }
+        for (b, q) in best.iter_mut().zip(wide.chunks_exact(dimension)) {
+            *b = (*b).max(dot(q, &token));
+        }
+    }
+    best.into_iter()
+        .map(|b| {
+            if b == i32::MIN {
+                return -1.0;
+            }
+            (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
         })
         .collect()
 }

@@ -53,15 +53,6 @@ pub fn dot(a: &[i16], b: &[i16]) -> i32 {
         .sum()
 }
 
-/// Exact dot product of two 8-bit vectors.
-#[inline]
-pub fn dot_token(a: &[i8], b: &[i8]) -> i32 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| i32::from(*x) * i32::from(*y))
-        .sum()
-}
-
 /// Cosine of two 16-bit unit vectors, clipped to [-1, 1].
 pub fn cosine(dot: i32) -> f64 {
     (f64::from(dot) / (SCALE * SCALE)).clamp(-1.0, 1.0)
