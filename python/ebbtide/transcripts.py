@@ -213,11 +213,4 @@ class _Sample:
     def __iter__(self) -> Iterator[Turn]:
         for turn in self._turns:
             self.place = f"{self._start}, turn {turn.external_id}"
-            yield Turn(
-                text=turn.text,
-                role=turn.role,
-                speaker=turn.speaker,
-                timestamp=turn.timestamp,
-                session_id=turn.session_id,
-                external_id=f"{self._prefix}{turn.external_id}",
-            )
+            yield turn.as_turn(prefix=self._prefix)

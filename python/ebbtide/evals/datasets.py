@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from ebbtide.errors import InputError
 from ebbtide.evals.json_stream import json_values
+from ebbtide.types import Turn
 
 __all__ = [
     "LOCOMO_CATEGORIES",
@@ -81,6 +82,17 @@ class DatasetTurn:
     timestamp: datetime
     session_id: str
     noise: bool = False
+
+    def as_turn(self, prefix: str = "") -> Turn:
+        """The turn as a memory takes it, its external id behind ``prefix``."""
+        return Turn(
+            text=self.text,
+            role=self.role,
+            speaker=self.speaker,
+            timestamp=self.timestamp,
+            session_id=self.session_id,
+            external_id=f"{prefix}{self.external_id}",
+        )
 
 
 @dataclass(frozen=True, slots=True)

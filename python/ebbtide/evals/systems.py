@@ -13,7 +13,6 @@ from typing import Any
 from ebbtide.config import Config
 from ebbtide.evals.datasets import Conversation, Question
 from ebbtide.memory import Memory
-from ebbtide.types import Turn
 
 __all__ = ["SYSTEMS", "Ranker", "open_system"]
 
@@ -40,24 +39,13 @@ def open_system(name: str, conversation: Conversation) -> Iterator[Ranker]:
         yield _dense(conversation)
     else:
         with Memory.in_memory(config=Config(name)) as memory:
-            memory.add_many(map(_turn, conversation.turns), batch_size=256)
+            memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
 
             def rank(question: Question, limit: int) -> list[str]:
                 found = memory.retrieve(question.text, limit=limit, query_time=question.query_time)
                 return [str(item.turn.external_id) for item in found]
 
             yield rank
-
-
-def _turn(turn: Any) -> Turn:
-    return Turn(
-        text=turn.text,
-        role=turn.role,
-        speaker=turn.speaker,
-        timestamp=turn.timestamp,
-        session_id=turn.session_id,
-        external_id=turn.external_id,
-    )
 
 
 def _spoken(conversation: Conversation) -> list[str]:

@@ -14,6 +14,7 @@ from ebbtide.analysis.cards.drafts import SPEAKER
 from ebbtide.analysis.cards.guards import SILENT_ROLES, masked_spans, sentence_is_open
 from ebbtide.analysis.cards.rules import draft_clause, named_object
 from ebbtide.analysis.facts import CardFacts
+from ebbtide.analysis.temporal import format_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -185,19 +186,4 @@ def _period(first: str | None, last: str | None) -> str:
 
 
 def _day(iso: str) -> str:
-    day = date.fromisoformat(iso)
-    months = [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ]
-    return f"{day.day} {months[day.month - 1]} {day.year}"
+    return format_day(date.fromisoformat(iso))

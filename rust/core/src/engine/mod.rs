@@ -21,7 +21,7 @@ use crate::lineage::Lineage;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
-use crate::types::{InteractionId, Signals, State, StoredTurn, Validity};
+use crate::types::{InteractionId, Signals, StoredTurn};
 use bpe_openai::Tokenizer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -177,22 +177,6 @@ impl Engine {
             .into_iter()
             .map(|id| self.get(id))
             .collect()
-    }
-
-    /// Validity of a turn.
-    pub fn validity(&self, id: InteractionId) -> Validity {
-        self.lineage.validity(id)
-    }
-
-    /// Active or archived.
-    pub fn state(&self, id: InteractionId) -> Option<State> {
-        self.turns.get(&id).map(|t| {
-            if t.archived {
-                State::Archived
-            } else {
-                State::Active
-            }
-        })
     }
 
     /// Closes the memory; the store closes with its last memory.

@@ -173,7 +173,6 @@ impl Engine {
             validity: self.validity_of(c),
             cosine,
             linked: !self.lineage.newer(c.id).is_empty() || !self.lineage.older(c.id).is_empty(),
-            corrects: !self.lineage.older(c.id).is_empty(),
             has_card: c.card.is_some(),
         }
     }

@@ -31,8 +31,8 @@ impl Engine {
         }
         self.write(|engine, store, report| {
             for analysed in batch {
-                if let Some(id) = engine.journal_one(store, &analysed.turn, report)? {
-                    engine.apply(store, id, analysed, report)?;
+                if let Some((id, tokens)) = engine.journal_one(store, &analysed.turn, report)? {
+                    engine.apply(store, id, tokens, analysed, report)?;
                 }
             }
             Ok(())
@@ -45,7 +45,7 @@ impl Engine {
         let mut ids = Vec::new();
         let report = self.write(|engine, store, report| {
             for turn in turns {
-                if let Some(id) = engine.journal_one(store, turn, report)? {
+                if let Some((id, _)) = engine.journal_one(store, turn, report)? {
                     engine.pending.insert(id);
                     ids.push(id);
                 }
@@ -74,7 +74,7 @@ impl Engine {
                 engine.pending.remove(&id);
                 let tokens = crate::text::count_tokens(engine.tokenizer, &analysed.turn.text);
                 store.set_tokens(&engine.namespace, id, tokens)?;
-                engine.apply(store, id, analysed, report)?;
+                engine.apply(store, id, tokens, analysed, report)?;
             }
             Ok(())
         })
@@ -160,7 +160,7 @@ impl Engine {
         store: &Store,
         turn: &NewTurn,
         report: &mut WriteReport,
-    ) -> Result<Option<InteractionId>> {
+    ) -> Result<Option<(InteractionId, u32)>> {
         if let Some(external) = &turn.external_id
             && store.id_of_external(&self.namespace, external)?.is_some()
         {
@@ -181,7 +181,7 @@ impl Engine {
         )?;
         self.namespace.next_id += 1;
         report.accepted += 1;
-        Ok(Some(id))
+        Ok(Some((id, tokens)))
     }
 
     /// Takes an analysed turn into the memory (paper, section 9.1).
@@ -189,6 +189,7 @@ impl Engine {
         &mut self,
         store: &Store,
         id: InteractionId,
+        tokens: u32,
         analysed: AnalysedTurn,
         report: &mut WriteReport,
     ) -> Result<()> {
@@ -218,11 +219,7 @@ impl Engine {
         for edge in edges {
             self.relate_edge(store, edge, &mut trace, report)?;
         }
-        let stored = stored_turn(
-            id,
-            turn,
-            crate::text::count_tokens(self.tokenizer, &turn.text),
-        );
+        let stored = stored_turn(id, turn, tokens);
         let entry = Entry::new(id, stored.tokens, score.omega, facts.signals, &self.config);
         let lineage = &self.lineage;
         let step = self.active.insert(entry, &self.config, |id| {

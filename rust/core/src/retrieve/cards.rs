@@ -27,11 +27,6 @@ pub fn split(number: u64) -> (InteractionId, usize) {
     )
 }
 
-/// Id of a card, derived from its source.
-pub fn card_id(record_id: &str, index: usize) -> String {
-    format!("{record_id}:{index}")
-}
-
 impl CardIndex {
     /// Adds the cards of a turn. System and tool turns make none.
     pub fn push(

@@ -46,8 +46,6 @@ pub struct Subject<'a> {
     pub cosine: f64,
     /// Whether lineage links it to other turns.
     pub linked: bool,
-    /// Whether it corrects or supersedes another.
-    pub corrects: bool,
     /// Found through one of its cards.
     pub has_card: bool,
 }
@@ -353,7 +351,6 @@ mod tests {
             validity: Validity::Current,
             cosine: 0.6,
             linked: false,
-            corrects: false,
             has_card: false,
         }
     }
@@ -479,7 +476,6 @@ mod tests {
             ..Default::default()
         };
         let mut s = subject("", &f);
-        s.corrects = true;
         near(stale(&s, &now), 0.0);
         near(not_superseded(&s, &now), 1.0);
         s.validity = Validity::Corrected;
