@@ -19,7 +19,14 @@ from ebbtide.errors import (
 )
 from ebbtide.memory import Memory
 from ebbtide.store import Store
-from ebbtide.types import Eviction, RetrievedEvidence, SupportTurn, Turn, WriteReport
+from ebbtide.types import (
+    Eviction,
+    RenderedContext,
+    RetrievedEvidence,
+    SupportTurn,
+    Turn,
+    WriteReport,
+)
 
 __all__ = [
     "Config",
@@ -30,6 +37,7 @@ __all__ = [
     "InputError",
     "Memory",
     "NotFoundError",
+    "RenderedContext",
     "RetrievedEvidence",
     "SchemaVersionError",
     "Store",

@@ -2,6 +2,9 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = [
     "MemoryHandle",
     "StoreHandle",
@@ -10,6 +13,8 @@ __all__ = [
     "default_config",
     "error_codes",
     "load_config",
+    "token_vectors",
+    "unit_vectors",
     "without_rendered",
 ]
 
@@ -20,6 +25,8 @@ def default_config() -> str: ...
 def error_codes() -> list[str]: ...
 def count_tokens(text: str, counter: str) -> int: ...
 def without_rendered(text: str) -> str: ...
+def unit_vectors(rows: NDArray[np.float32]) -> NDArray[np.int16]: ...
+def token_vectors(rows: NDArray[np.float32]) -> NDArray[np.int8]: ...
 
 @final
 class StoreHandle:
@@ -86,5 +93,5 @@ class MemoryHandle:
         limit: int | None,
         preset: str | None,
         filters: Mapping[str, Any] | None,
-    ) -> str: ...
+    ) -> tuple[str, list[int], int]: ...
     def close(self) -> None: ...

@@ -21,7 +21,7 @@ from ebbtide.inputs import (
     shown,
     turn_from,
 )
-from ebbtide.types import RetrievedEvidence, Turn, WriteReport
+from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser, Analysis
@@ -418,16 +418,54 @@ class Memory:
     ) -> str:
         """Evidence and the active conversation as one block of text for a prompt.
 
+        The ``text`` of :meth:`context`, whose arguments it takes.
+        """
+        return self.context(
+            query_text,
+            max_tokens=max_tokens,
+            include_active=include_active,
+            query_time=query_time,
+            preset=preset,
+            limit=limit,
+            filters=filters,
+        ).text
+
+    def context(
+        self,
+        query_text: str,
+        *,
+        max_tokens: int | None = None,
+        include_active: bool = True,
+        query_time: Any = None,
+        preset: str | None = None,
+        limit: int | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> RenderedContext:
+        """Evidence and the active conversation as a block, with what it shows.
+
         Never more than ``max_tokens`` by :meth:`count_tokens` (the configured
         ``render.max_tokens`` by default). Evidence is served first; active turns
         get what is left, newest first, printed in order.
+
+        Args:
+            query_text: The question.
+            max_tokens: Most tokens of the block.
+            include_active: Whether the active conversation follows the evidence.
+            query_time: As for :meth:`retrieve`, like the rest.
+            preset: ``"default"`` or ``"paper"``.
+            limit: Most evidence.
+            filters: What the evidence must match.
+
+        Raises:
+            InputError: If the question or an argument is unusable.
         """
         query, options = self._query(query_text, limit, query_time, preset, filters)
         if max_tokens is not None:
             max_tokens = _positive("max_tokens", max_tokens)
-        return self._handle.render(
+        text, shown, tokens = self._handle.render(
             query, max_tokens=max_tokens, include_active=include_active, **options
         )
+        return RenderedContext(text, tuple(shown), tokens)
 
     def trace(
         self,

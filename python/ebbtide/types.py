@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-__all__ = ["Eviction", "RetrievedEvidence", "SupportTurn", "Turn", "WriteReport"]
+__all__ = ["Eviction", "RenderedContext", "RetrievedEvidence", "SupportTurn", "Turn", "WriteReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,22 @@ class SupportTurn:
 
     turn: Turn
     relation: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedContext:
+    """A block of text for a prompt, and what is in it.
+
+    Attributes:
+        text: The block; empty where nothing is shown.
+        shown: Interaction ids of the turns in it: best evidence first, then its
+            support, then the active conversation in order.
+        tokens: Its length by the memory's counter.
+    """
+
+    text: str
+    shown: tuple[int, ...]
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebbtide import _core
+from ebbtide.analysis.canonical import CanonicalPassage
 from ebbtide.analysis.facts import SIGNALS, CardFacts, Claim, TurnFacts, TurnText
 from ebbtide.analysis.query import QueryFrame
 
-__all__ = ["HashEmbedder", "StubAnalyser", "StubPassage", "StubQuestion", "scripted", "stub_facts"]
+__all__ = ["HashEmbedder", "StubAnalyser", "StubQuestion", "scripted", "stub_facts"]
 
 _CLAIM = re.compile(r"\b(\w+) is (?:now )?(\w+)(?:, not (\w+))?")
 _WORDS = ("port", "tea", "move", "deploy", "garden", "friday", "log", "cat", "plan", "late")
@@ -50,18 +52,10 @@ class HashEmbedder:
 
 
 @dataclass(frozen=True, eq=False)
-class StubPassage:
-    start: int
-    end: int
-    vector: NDArray[np.float32]
-    tokens: None = None
-
-
-@dataclass(frozen=True, eq=False)
 class StubAnalysis:
     facts: TurnFacts
-    passages: Sequence[StubPassage]
-    card_vectors: Sequence[NDArray[np.float32]]
+    passages: Sequence[CanonicalPassage]
+    card_vectors: Sequence[NDArray[np.int16]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +118,12 @@ class StubAnalyser:
         pass
 
     def analyse(self, turns: Sequence[TurnText]) -> list[StubAnalysis]:
-        vectors = self._embedder.embed([turn.text for turn in turns])
+        vectors = _core.unit_vectors(self._embedder.embed([turn.text for turn in turns]))
         results = []
         for turn, vector in zip(turns, vectors, strict=True):
             facts = stub_facts(turn)
-            cards = self._embedder.embed([card.object for card in facts.cards])
-            passage = StubPassage(0, len(turn.text), vector)
+            cards = _core.unit_vectors(self._embedder.embed([card.object for card in facts.cards]))
+            passage = CanonicalPassage(0, len(turn.text), vector, None)
             results.append(StubAnalysis(facts, [passage], list(cards) if self._cards else []))
         return results
 

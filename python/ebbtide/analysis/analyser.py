@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebbtide import _core
 from ebbtide.analysis.facts import TurnFacts, TurnText
 from ebbtide.errors import ConfigError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ebbtide.analysis.cache import AnalysisCache
+    from ebbtide.analysis.canonical import CanonicalPassage
     from ebbtide.analysis.embedding import Passage
     from ebbtide.analysis.pipeline import SpacyAnalyser
     from ebbtide.analysis.query import QueryFrame
@@ -33,8 +36,8 @@ class Analysis:
     """What was read from one turn: facts, passages, one vector a card (or none)."""
 
     facts: TurnFacts
-    passages: Sequence[Any]
-    card_vectors: Sequence[NDArray[np.float32]]
+    passages: Sequence[CanonicalPassage]
+    card_vectors: Sequence[NDArray[np.int16]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +118,11 @@ class Analyser:
 
     def analyse(self, turns: Sequence[TurnText]) -> list[Analysis]:
         """Read turns, in order; spaCy and the embedder work side by side."""
-        texts = [self._embedded_text(turn) for turn in turns]
         if not turns:
             return []
-        future = _pool().submit(self._encode, texts)
-        facts = self._spacy.analyse(turns)
+        texts = [self._embedded_text(turn) for turn in turns]
+        future = _pool().submit(self._passages, texts)
+        facts = self._facts(turns)
         encoded = future.result()
         vectors: list[Sequence[Any]] = [()] * len(turns)
         if self._cards:
@@ -130,6 +133,31 @@ class Analyser:
                 facts, encoded, texts, turns, vectors, strict=True
             )
         ]
+
+    def _facts(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
+        # Facts depend on nothing but the turn: equal ones are read once.
+        distinct = list(dict.fromkeys(turns))
+        cache = self._cache()
+        read = (
+            self._spacy.analyse(distinct)
+            if cache is None
+            else cache.facts(distinct, self._spacy.analyse)
+        )
+        by_turn = dict(zip(distinct, read, strict=True))
+        return [by_turn[turn] for turn in turns]
+
+    def _passages(self, texts: Sequence[str]) -> list[tuple[CanonicalPassage, ...]]:
+        distinct = list(dict.fromkeys(texts))
+        cache = self._cache()
+        read = self._encode(distinct) if cache is None else cache.passages(distinct, self._encode)
+        by_text = dict(zip(distinct, read, strict=True))
+        return [by_text[text] for text in texts]
+
+    def _cache(self) -> AnalysisCache | None:
+        path = self._nlp["analysis_cache"]
+        if not path:
+            return None
+        return _shared_cache(path, self._spacy.fingerprint, self._embedding_fingerprint())
 
     def question(
         self,
@@ -183,15 +211,15 @@ class Analyser:
             return f"{turn.speaker}: {turn.text}"
         return turn.text
 
-    def _encode(self, texts: Sequence[str]) -> list[Sequence[Any]]:
+    def _encode(self, texts: Sequence[str]) -> list[tuple[CanonicalPassage, ...]]:
+        from ebbtide.analysis.canonical import canonical_passages
+
         model = self._model()
         if hasattr(model, "encode"):
-            encoded: list[Sequence[Any]] = model.encode(texts)
-            return encoded
-        vectors = _rows(model, texts)
+            return [canonical_passages(passages) for passages in model.encode(texts)]
         return [
-            [_PlainPassage(0, len(text), vector)]
-            for text, vector in zip(texts, vectors, strict=True)
+            canonical_passages([_PlainPassage(0, len(text), vector)])
+            for text, vector in zip(texts, _rows(model, texts), strict=True)
         ]
 
     def _encode_question(self, text: str, bare: bool) -> tuple[Any, Any, Any]:
@@ -207,7 +235,7 @@ class Analyser:
         from ebbtide.analysis.cards import card_text
 
         texts = [card_text(card) for fact in facts for card in fact.cards]
-        rows = iter(_rows(self._model(), texts) if texts else ())
+        rows = iter(_core.unit_vectors(_rows(self._model(), texts)) if texts else ())
         return [[next(rows) for _ in fact.cards] for fact in facts]
 
 
@@ -232,22 +260,12 @@ def _token_terms(spacy: SpacyAnalyser, doc: Any, spans: Any) -> list[str | None]
     return [by_character.get(int(start)) for start, _ in spans]
 
 
-def _without_prefix(passages: Sequence[Any], text: str, turn: TurnText) -> Sequence[Any]:
+def _without_prefix(
+    passages: Sequence[CanonicalPassage], text: str, turn: TurnText
+) -> Sequence[CanonicalPassage]:
     """Spans as characters of the turn, not of the text with the speaker in front."""
-    shift = len(text) - len(turn.text)
-    if not shift or len(passages) == 1:
-        return passages if not shift else [_Shifted(passages[0], 0, len(turn.text))]
-    return [_Shifted(p, max(0, p.start - shift), max(0, p.end - shift)) for p in passages]
-
-
-class _Shifted:
-    """A passage with other bounds."""
-
-    __slots__ = ("end", "start", "tokens", "vector")
-
-    def __init__(self, passage: Any, start: int, end: int) -> None:
-        self.start, self.end = start, end
-        self.vector, self.tokens = passage.vector, passage.tokens
+    prefix = len(text) - len(turn.text)
+    return [p.moved(prefix, len(turn.text)) for p in passages] if prefix else passages
 
 
 def _rows(model: Any, texts: Sequence[str]) -> Any:
@@ -295,6 +313,13 @@ def _shared_embedder(directory: Path, threads: int) -> Any:
     from ebbtide.analysis.embedding import OnnxEmbedder
 
     return OnnxEmbedder(directory, threads=threads)
+
+
+@functools.lru_cache(maxsize=8)
+def _shared_cache(path: str, facts: str, passages: str) -> AnalysisCache:
+    from ebbtide.analysis.cache import AnalysisCache
+
+    return AnalysisCache(path, facts=facts, passages=passages)
 
 
 @functools.cache

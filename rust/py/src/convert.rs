@@ -215,13 +215,13 @@ impl NewTurn {
     }
 }
 
-/// One window of a text with its vectors, as the embedder returns it.
+/// One window of a text with its canonical vectors.
 #[derive(FromPyObject)]
 pub struct Passage<'py> {
     start: u32,
     end: u32,
-    vector: PyReadonlyArray1<'py, f32>,
-    tokens: Option<PyReadonlyArray2<'py, f32>>,
+    vector: PyReadonlyArray1<'py, i16>,
+    tokens: Option<PyReadonlyArray2<'py, i8>>,
 }
 
 impl Passage<'_> {
@@ -229,13 +229,25 @@ impl Passage<'_> {
         Ok(core::Passage {
             start: self.start,
             end: self.end,
-            vector: quantise(self.vector.as_slice()?),
+            vector: self.vector.as_slice()?.to_vec(),
             tokens: match &self.tokens {
-                Some(rows) if keep_tokens => token_vectors(rows)?,
+                Some(rows) if keep_tokens => rows.as_slice()?.to_vec(),
                 _ => Vec::new(),
             },
         })
     }
+}
+
+/// Rows of a float32 matrix as 16-bit unit vectors, one after the other.
+pub fn unit_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i16>> {
+    let width = rows.as_array().ncols();
+    let mut out = Vec::with_capacity(rows.as_array().len());
+    if width > 0 {
+        for row in rows.as_slice()?.chunks_exact(width) {
+            out.extend(quantise(row));
+        }
+    }
+    Ok(out)
 }
 
 /// Rows of a float32 matrix as 8-bit unit vectors, one after the other.
@@ -256,7 +268,7 @@ pub struct Analysed<'py>(
     NewTurn,
     Facts,
     Vec<Passage<'py>>,
-    Vec<PyReadonlyArray1<'py, f32>>,
+    Vec<PyReadonlyArray1<'py, i16>>,
 );
 
 impl Analysed<'_> {
@@ -271,7 +283,7 @@ impl Analysed<'_> {
                 .collect::<PyResult<_>>()?,
             card_vectors: cards
                 .iter()
-                .map(|v| Ok(quantise(v.as_slice()?)))
+                .map(|v| Ok(v.as_slice()?.to_vec()))
                 .collect::<PyResult<_>>()?,
         })
     }

@@ -5,6 +5,7 @@ mod memory;
 
 use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 /// The Python exception for an error of the core: its family names the class.
@@ -77,6 +78,30 @@ fn without_rendered(text: &str) -> String {
     ebbtide_core::render::without_rendered(text)
 }
 
+/// Rows of a float32 matrix as 16-bit unit vectors, the form that is stored.
+#[pyfunction]
+fn unit_vectors<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, f32>,
+) -> PyResult<Bound<'py, PyArray2<i16>>> {
+    let shape = [rows.as_array().nrows(), rows.as_array().ncols()];
+    convert::unit_vectors(&rows)?
+        .into_pyarray(py)
+        .reshape(shape)
+}
+
+/// Rows of a float32 matrix as 8-bit unit vectors, the form that token vectors are stored in.
+#[pyfunction]
+fn token_vectors<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, f32>,
+) -> PyResult<Bound<'py, PyArray2<i8>>> {
+    let shape = [rows.as_array().nrows(), rows.as_array().ncols()];
+    convert::token_vectors(&rows)?
+        .into_pyarray(py)
+        .reshape(shape)
+}
+
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -85,6 +110,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(error_codes, m)?)?;
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(without_rendered, m)?)?;
+    m.add_function(wrap_pyfunction!(unit_vectors, m)?)?;
+    m.add_function(wrap_pyfunction!(token_vectors, m)?)?;
     m.add_class::<memory::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
     Ok(())

@@ -312,12 +312,13 @@ impl MemoryHandle {
         limit: Option<usize>,
         preset: Option<String>,
         filters: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<String> {
+    ) -> PyResult<(String, Vec<u64>, u32)> {
         let query = query.into_core()?;
         let options = recall_options(py, limit, preset, filters, false)?;
-        self.with(py, |e| {
+        let context = self.with(py, |e| {
             e.render(&query, &options, max_tokens, include_active)
-        })
+        })?;
+        Ok((context.text, context.shown, context.tokens))
     }
 
     fn close(&self, py: Python<'_>) {

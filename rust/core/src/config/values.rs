@@ -27,6 +27,7 @@ pub struct Nlp {
     pub entity_labels: EntityLabels,
     pub speaker_prefix: bool,
     pub threads: u32,
+    pub analysis_cache: String,
 }
 
 /// `"all"`, or the labels that count.

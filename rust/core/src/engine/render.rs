@@ -9,6 +9,16 @@ use crate::text::fold;
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use std::collections::BTreeSet;
 
+/// A rendered block and what is in it.
+pub struct Context {
+    /// The block; empty where nothing is shown.
+    pub text: String,
+    /// The turns it shows, best evidence first, then support, then the active ones in order.
+    pub shown: Vec<InteractionId>,
+    /// Its length by the memory's counter.
+    pub tokens: u32,
+}
+
 impl Engine {
     /// The paper's four blocks, never over `max_tokens` by the memory's counter.
     ///
@@ -21,7 +31,7 @@ impl Engine {
         options: &RecallOptions,
         max_tokens: Option<u32>,
         include_active: bool,
-    ) -> Result<String> {
+    ) -> Result<Context> {
         let config = self.settings(options.preset.as_deref())?;
         let budget = max_tokens.unwrap_or(config.render.max_tokens);
         let mut recall = self.recall(query, options)?;
@@ -72,10 +82,26 @@ struct Page<'a> {
     budget: u32,
     resolve: bool,
     end_marker: bool,
-    structured: Vec<String>,
-    supporting: Vec<String>,
-    active: Vec<String>,
-    shown: BTreeSet<InteractionId>,
+    structured: Vec<Item>,
+    supporting: Vec<Item>,
+    active: Vec<Item>,
+    /// What evidence was tried, whether it fitted or not.
+    tried: BTreeSet<InteractionId>,
+}
+
+/// One line and the turn that it shows.
+struct Item {
+    id: InteractionId,
+    text: String,
+}
+
+impl Item {
+    fn new(turn: &StoredTurn, text: String) -> Self {
+        Self {
+            id: turn.interaction_id,
+            text,
+        }
+    }
 }
 
 impl<'a> Page<'a> {
@@ -88,7 +114,7 @@ impl<'a> Page<'a> {
             structured: Vec::new(),
             supporting: Vec::new(),
             active: Vec::new(),
-            shown: BTreeSet::new(),
+            tried: BTreeSet::new(),
         }
     }
 
@@ -97,15 +123,15 @@ impl<'a> Page<'a> {
         if !self.structured.is_empty() {
             lines.push(render::RECALLED);
             lines.push(render::STRUCTURED);
-            lines.extend(self.structured.iter().map(String::as_str));
+            lines.extend(self.structured.iter().map(|i| i.text.as_str()));
             if !self.supporting.is_empty() {
                 lines.push(render::SUPPORTING);
-                lines.extend(self.supporting.iter().map(String::as_str));
+                lines.extend(self.supporting.iter().map(|i| i.text.as_str()));
             }
         }
         if !self.active.is_empty() {
             lines.push(render::ACTIVE);
-            lines.extend(self.active.iter().map(String::as_str));
+            lines.extend(self.active.iter().map(|i| i.text.as_str()));
         }
         if self.end_marker && !lines.is_empty() {
             lines.push(render::END);
@@ -129,7 +155,7 @@ impl<'a> Page<'a> {
     fn would_fit(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) -> bool {
         self.active = active
             .iter()
-            .map(|(t, times)| self.line(t, times, None))
+            .map(|(t, times)| Item::new(t, self.line(t, times, None)))
             .collect();
         let fits = self.engine.count_tokens(&self.text()) <= self.budget / 2;
         self.active.clear();
@@ -138,11 +164,11 @@ impl<'a> Page<'a> {
 
     fn evidence(&mut self, recall: &Recall, query: &Query) {
         for e in &recall.evidence {
-            if !self.shown.insert(e.turn.interaction_id) {
+            if !self.tried.insert(e.turn.interaction_id) {
                 continue;
             }
-            self.structured
-                .push(self.line(&e.turn, &e.facts.times, None));
+            let line = self.line(&e.turn, &e.facts.times, None);
+            self.structured.push(Item::new(&e.turn, line));
             if !self.fits() {
                 self.structured.pop();
                 // Whole items only; but the best one is never left out for its length.
@@ -152,9 +178,9 @@ impl<'a> Page<'a> {
                 continue;
             }
             for s in &e.support {
-                if self.shown.insert(s.turn.interaction_id) {
+                if self.tried.insert(s.turn.interaction_id) {
                     let text = format!("{} ({})", self.line(&s.turn, &[], None), s.relation);
-                    self.supporting.push(text);
+                    self.supporting.push(Item::new(&s.turn, text));
                     if !self.fits() {
                         self.supporting.pop();
                     }
@@ -181,17 +207,17 @@ impl<'a> Page<'a> {
             return;
         };
         let (mut from, mut to) = (best, best);
-        let mut kept: Option<String> = None;
+        let mut kept: Option<Item> = None;
         loop {
             let cut = (sentences[from].0, sentences[to].1);
-            self.structured
-                .push(self.line(&e.turn, &e.facts.times, Some(cut)));
+            let line = self.line(&e.turn, &e.facts.times, Some(cut));
+            self.structured.push(Item::new(&e.turn, line));
             let fits = self.fits();
-            let text = self.structured.pop();
+            let item = self.structured.pop();
             if !fits {
                 break;
             }
-            kept = text;
+            kept = item;
             if to + 1 < sentences.len() {
                 to += 1;
             } else if from > 0 {
@@ -205,10 +231,11 @@ impl<'a> Page<'a> {
 
     fn active(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) {
         for (turn, times) in active.iter().rev() {
-            if self.shown.contains(&turn.interaction_id) {
+            if self.tried.contains(&turn.interaction_id) {
                 continue;
             }
-            self.active.insert(0, self.line(turn, times, None));
+            let item = Item::new(turn, self.line(turn, times, None));
+            self.active.insert(0, item);
             if !self.fits() {
                 self.active.remove(0);
                 break;
@@ -216,7 +243,13 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn finish(self) -> String {
-        self.text()
+    fn finish(self) -> Context {
+        let text = self.text();
+        let blocks = [&self.structured, &self.supporting, &self.active];
+        Context {
+            tokens: self.engine.count_tokens(&text),
+            shown: blocks.into_iter().flatten().map(|i| i.id).collect(),
+            text,
+        }
     }
 }
