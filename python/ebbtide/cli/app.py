@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from ebbtide.cli import asking, configuring, inspecting, maintaining, replaying
+from ebbtide.cli import asking, configuring, evaluating, inspecting, maintaining, replaying
 from ebbtide.cli.common import examples
 from ebbtide.cli.output import fail, finish, prepare_streams, write
 
@@ -32,6 +32,7 @@ app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.add_typer(configuring.app, name="config")
+app.add_typer(evaluating.app, name="eval")
 
 
 # Typer brings a click of its own or takes the package, by version; both have this class.

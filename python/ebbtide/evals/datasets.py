@@ -32,6 +32,7 @@ __all__ = [
     "parse_locomo_date",
     "parse_longmemeval",
     "parse_longmemeval_date",
+    "text_with_caption",
 ]
 
 LOCOMO_CATEGORIES: Mapping[int, str] = {
@@ -231,7 +232,7 @@ def _locomo_turns(body: Mapping[str, Any], where: str) -> tuple[list[DatasetTurn
         timestamp = parse_locomo_date(_field(body, f"{session}_date_time", str, where))
         for raw in body[session]:
             dia_id = _field(raw, "dia_id", str, f"{where} {session}").strip()
-            text = _with_caption(raw)
+            text = text_with_caption(raw)
             if not text:
                 skipped += 1
                 continue
@@ -249,7 +250,8 @@ def _locomo_turns(body: Mapping[str, Any], where: str) -> tuple[list[DatasetTurn
     return turns, skipped
 
 
-def _with_caption(raw: Mapping[str, Any]) -> str:
+def text_with_caption(raw: Mapping[str, Any]) -> str:
+    """What a raw LoCoMo turn reads as; see :func:`parse_locomo`."""
     text = str(raw.get("text") or "").strip()
     caption = str(raw.get("blip_caption") or raw.get("query") or "").strip()
     return f"{text} [shares an image: {caption}]".strip() if caption else text

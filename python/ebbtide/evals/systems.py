@@ -1,58 +1,223 @@
-"""Systems that rank a conversation's turns for a question, under one interface.
+"""Systems that remember a conversation and answer from it, under one interface.
 
 All of them see the same text, "Speaker: text", and the dense ones the same
-embedding model.
+embedding model. What a system has no rendering of its own for is printed one line
+a turn, as ebbtide prints it, best first, whole turns only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
-from ebbtide.config import Config
-from ebbtide.evals.datasets import Conversation, Question
+from ebbtide import _core
+from ebbtide.config import PRESETS, Config
+from ebbtide.errors import InputError
+from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
 from ebbtide.memory import Memory
 
-__all__ = ["SYSTEMS", "Ranker", "open_system"]
+__all__ = ["SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
 
-Ranker = Callable[[Question, int], list[str]]
-"""The external ids of the best turns for a question, best first, at most so many."""
+SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
+"""Names that :func:`open_system` knows, in the order of reports; ``dmf-memory`` besides."""
 
-SYSTEMS = ("bm25", "dense", "paper", "default")
-"""Names that :func:`open_system` knows."""
+_COUNTER = "cl100k_base"
+_FUSION = 60
+"""k of reciprocal rank fusion (Cormack et al. 2009)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """External ids of turns, best first, and how sure the system is of the first."""
+
+    ids: list[str]
+    confidence: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A rendered context: its text, its tokens, the external ids of the turns in it."""
+
+    text: str
+    tokens: int
+    shown: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a system is opened with.
+
+    Attributes:
+        changes: Settings on top of the preset, for ebbtide's systems.
+        cache: An analysis cache, or None.
+        peer: Directory of a peer's prepared environment, or None.
+    """
+
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    cache: Path | None = None
+    peer: Path | None = None
+
+    def config(self, preset: str) -> Config:
+        """The configuration of an ebbtide system; the cache is not part of what is measured."""
+        config = Config(preset, self.changes)
+        if self.cache is None:
+            return config
+        return config.replace(nlp={"analysis_cache": str(self.cache)})
+
+
+class System(Protocol):
+    """A system that has taken in a conversation."""
+
+    def rank(self, question: Question, limit: int) -> Ranking | None:
+        """The best turns for a question; None where the system does not rank."""
+        ...
+
+    def context(self, question: Question, max_tokens: int) -> Context:
+        """What it would put before a reader under a token budget."""
+        ...
+
+    def facts(self) -> Mapping[str, Any]:
+        """``llm_tokens``, ``state_bytes``, ``digest``: those that it knows."""
+        ...
 
 
 @contextmanager
-def open_system(name: str, conversation: Conversation) -> Iterator[Ranker]:
+def open_system(name: str, conversation: Conversation, options: Options) -> Iterator[System]:
     """A system that has taken in a conversation.
 
     Args:
-        name: One of :data:`SYSTEMS`: ``bm25`` (stemmed, bm25s), ``dense`` (cosine
-            of the default embedding model), ``paper`` and ``default`` (ebbtide
-            with that preset, its store made with that preset too).
+        name: ``full`` (the whole transcript), ``last_n`` (the newest turns),
+            ``bm25`` (stemmed, bm25s), ``dense`` (cosine of the default embedding
+            model), ``rrf`` (reciprocal rank fusion of the two), ``paper`` and
+            ``default`` (ebbtide with that preset).
         conversation: What it takes in.
+        options: Settings.
+
+    Raises:
+        InputError: ``input.field``: no system has that name.
     """
-    if name == "bm25":
-        yield _bm25(conversation)
-    elif name == "dense":
-        yield _dense(conversation)
-    else:
-        with Memory.in_memory(config=Config(name)) as memory:
+    if name in PRESETS:
+        with Memory.in_memory(config=options.config(name)) as memory:
             memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
+            yield _Ebbtide(memory)
+    elif name == "full":
+        yield _Full(conversation)
+    elif name in _RANKERS:
+        yield _Listed(conversation, _RANKERS[name](conversation))
+    else:
+        message = f"there is no system {name!r}; choose from {', '.join(SYSTEMS)}"
+        raise InputError(message, "input.field")
 
-            def rank(question: Question, limit: int) -> list[str]:
-                found = memory.retrieve(question.text, limit=limit, query_time=question.query_time)
-                return [str(item.turn.external_id) for item in found]
 
-            yield rank
+class _Ebbtide:
+    """A memory with one of the presets."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._names: dict[int, str] = {}
+
+    def rank(self, question: Question, limit: int) -> Ranking:
+        found = self._memory.retrieve(question.text, limit=limit, query_time=question.query_time)
+        ids = [str(item.turn.external_id) for item in found]
+        return Ranking(ids, found[0].confidence if found else 0.0)
+
+    def context(self, question: Question, max_tokens: int) -> Context:
+        found = self._memory.context(
+            question.text,
+            # More than ever fit: a line has ten tokens at least.
+            limit=max(10, max_tokens // 10),
+            max_tokens=max_tokens,
+            query_time=question.query_time,
+            include_active=False,
+        )
+        return Context(found.text, found.tokens, frozenset(map(self._name, found.shown)))
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"llm_tokens": 0, "digest": self._memory.digest()}
+
+    def _name(self, interaction_id: int) -> str:
+        if interaction_id not in self._names:
+            self._names[interaction_id] = str(self._memory.get(interaction_id).external_id)
+        return self._names[interaction_id]
+
+
+_Rank = Callable[[Question, int], list[int]]
+"""Places of the best turns for a question, best first, at most so many."""
+
+
+class _Listed:
+    """A plain ranking, printed one line a turn."""
+
+    def __init__(self, conversation: Conversation, rank: _Rank) -> None:
+        self._turns = conversation.turns
+        self._rank = rank
+        self._lines = [(line := _line(turn), _tokens(line)) for turn in conversation.turns]
+
+    def rank(self, question: Question, limit: int) -> Ranking:
+        return Ranking([self._turns[at].external_id for at in self._rank(question, limit)])
+
+    def context(self, question: Question, max_tokens: int) -> Context:
+        kept: list[int] = []
+        left = max_tokens
+        for at in self._rank(question, len(self._turns)):
+            needed = self._lines[at][1] + 1  # and the end of the line before
+            if needed <= left:
+                kept.append(at)
+                left -= needed
+        text = "\n".join(self._lines[at][0] for at in kept)
+        shown = frozenset(self._turns[at].external_id for at in kept)
+        return Context(text, _tokens(text), shown)
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"llm_tokens": 0}
+
+
+class _Full:
+    """The whole transcript, whatever the budget; it ranks nothing."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        text = "\n".join(map(_line, conversation.turns))
+        shown = frozenset(turn.external_id for turn in conversation.turns)
+        self._context = Context(text, _tokens(text), shown)
+
+    def rank(self, question: Question, limit: int) -> None:
+        return None
+
+    def context(self, question: Question, max_tokens: int) -> Context:
+        return self._context
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"llm_tokens": 0}
+
+
+def _line(turn: DatasetTurn) -> str:
+    said = turn.timestamp
+    hour = f"{said.hour % 12 or 12}:{said.minute:02d} {'am' if said.hour < 12 else 'pm'}"
+    when = f"{said.day} {said:%B %Y}, {hour}"
+    return f"[{when}] {turn.speaker or turn.role}: {turn.text}"
+
+
+def _tokens(text: str) -> int:
+    return _core.count_tokens(text, _COUNTER)
 
 
 def _spoken(conversation: Conversation) -> list[str]:
     return [f"{t.speaker}: {t.text}" if t.speaker else t.text for t in conversation.turns]
 
 
-def _bm25(conversation: Conversation) -> Ranker:
+def _last_n(conversation: Conversation) -> _Rank:
+    count = len(conversation.turns)
+
+    def rank(question: Question, limit: int) -> list[int]:
+        return list(range(count - 1, max(-1, count - 1 - limit), -1))
+
+    return rank
+
+
+def _bm25(conversation: Conversation) -> _Rank:
     import bm25s
     import Stemmer
 
@@ -63,18 +228,24 @@ def _bm25(conversation: Conversation) -> Ranker:
 
     index = bm25s.BM25()
     index.index(tokens(_spoken(conversation)), show_progress=False)
-    ids = [turn.external_id for turn in conversation.turns]
+    count = len(conversation.turns)
 
-    def rank(question: Question, limit: int) -> list[str]:
-        found, _ = index.retrieve(
-            tokens([question.text]), k=min(limit, len(ids)), show_progress=False
-        )
-        return [ids[int(at)] for at in found[0]]
+    def rank(question: Question, limit: int) -> list[int]:
+        scores = _full_scores(index, tokens([question.text]), count)
+        return _best(scores, limit)
 
     return rank
 
 
-def _dense(conversation: Conversation) -> Ranker:
+def _full_scores(index: Any, query: Any, count: int) -> list[float]:
+    found, scores = index.retrieve(query, k=count, show_progress=False, sorted=False)
+    by_place = [0.0] * count
+    for at, score in zip(found[0], scores[0], strict=True):
+        by_place[int(at)] = float(score)
+    return by_place
+
+
+def _dense(conversation: Conversation) -> _Rank:
     import numpy as np
 
     from ebbtide.analysis.embedding import OnnxEmbedder
@@ -82,10 +253,36 @@ def _dense(conversation: Conversation) -> Ranker:
     model = OnnxEmbedder()
     turns = model.embed(_spoken(conversation)).astype(np.float64)
     turns /= np.maximum(np.linalg.norm(turns, axis=1, keepdims=True), 1e-12)
-    ids = [turn.external_id for turn in conversation.turns]
 
-    def rank(question: Question, limit: int) -> list[str]:
+    def rank(question: Question, limit: int) -> list[int]:
         scores = turns @ model.embed_query(question.text).astype(np.float64)
-        return [ids[int(at)] for at in np.argsort(-scores, kind="stable")[:limit]]
+        return _best(scores.tolist(), limit)
 
     return rank
+
+
+def _rrf(conversation: Conversation) -> _Rank:
+    parts = [_bm25(conversation), _dense(conversation)]
+    count = len(conversation.turns)
+
+    def rank(question: Question, limit: int) -> list[int]:
+        scores = [0.0] * count
+        for part in parts:
+            for place, at in enumerate(part(question, count), start=1):
+                scores[at] += 1.0 / (_FUSION + place)
+        return _best(scores, limit)
+
+    return rank
+
+
+_RANKERS: Mapping[str, Callable[[Conversation], _Rank]] = {
+    "last_n": _last_n,
+    "bm25": _bm25,
+    "dense": _dense,
+    "rrf": _rrf,
+}
+
+
+def _best(scores: Sequence[float], limit: int) -> list[int]:
+    """Places by score, equal scores in the order of the conversation."""
+    return sorted(range(len(scores)), key=lambda at: (-scores[at], at))[:limit]

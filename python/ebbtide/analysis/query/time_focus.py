@@ -249,6 +249,9 @@ def _by_tense(question: Question, kind: str, focus: TimeFocus, today: str | None
     if verb.lemma_ == "have" and any(t.tag_ == "VBN" and t.i > verb.i for t in question.span):
         # "What have John and Maria both done": the parser lost the perfect.
         return "unspecified"
+    if words & {"has", "have"} and "VBN" in tags and "been" not in words:
+        # "Which cities have I lived in?" asks for all that ever held.
+        return "mixed"
     past = bool(tags & {"VBD"}) or "did" in words
     if past:
         over = focus.last is not None and today is not None and focus.last < today

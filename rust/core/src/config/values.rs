@@ -177,6 +177,7 @@ pub struct Ranking {
     pub former: f64,
     pub original: f64,
     pub role: f64,
+    pub asked_role: f64,
     pub system_or_tool: f64,
     pub social: f64,
 }

@@ -6,6 +6,7 @@ use super::read::Candidate;
 use crate::config::{Config, Ranking, Retrieval};
 use crate::error::Result;
 use crate::order::best_first;
+use crate::retrieve::features::NEUTRAL;
 use crate::retrieve::{Query, QueryFrame, late};
 use crate::score::survival::logistic;
 use crate::text;
@@ -17,6 +18,13 @@ const STOP_WEIGHT: f64 = 0.15;
 
 /// Share of the stale penalty where the question does not say which time it means.
 const UNSAID: f64 = 0.75;
+
+/// Confidence is logistic in these; a feature that has nothing to judge adds nothing.
+const SURE_SIMILARITY: f64 = 12.0;
+const SURE_FROM: f64 = 0.6;
+const SURE_SUBJECT: f64 = 1.5;
+const SURE_CONTENT: f64 = 1.5;
+const SURE_ANSWER: f64 = 1.5;
 
 /// Scores of one kind, one a candidate.
 type Column = Vec<f64>;
@@ -170,8 +178,10 @@ impl Engine {
         let ranged = q.first.is_some() || q.last.is_some();
         let in_range = if ranged { 2.0 * f[5] - 1.0 } else { 0.0 };
         let role = match q.role_hint.as_deref() {
-            Some(hint) => one(*meta.role == *hint),
-            None => one((q.is_first_person || asks_about_user(q)) && *meta.role == *"user"),
+            Some(hint) => w.asked_role * one(*meta.role == *hint),
+            None => {
+                w.role * one((q.is_first_person || asks_about_user(q)) && *meta.role == *"user")
+            }
         };
         // A question is rarely its own answer; one that also states something may be.
         let only_asks = meta.signals.has(Signals::QUERY_LIKE) && c.text.trim_end().ends_with('?');
@@ -187,7 +197,7 @@ impl Engine {
                 w.reply * self.asked_before(c.id, &q.name_free_terms),
             ),
             ("date_range", w.date_range * in_range),
-            ("role", w.role * role),
+            ("role", role),
             ("system_or_tool", -w.system_or_tool * one(aside)),
             ("question", -w.question * one(only_asks)),
             ("social", -w.social * c.answerability.penalties[1]),
@@ -240,11 +250,18 @@ impl Engine {
     }
 
     /// How sure the engine is that the turn answers: rises with the similarity of
-    /// its tokens to the question's, in absolute terms.
+    /// its tokens to the question's, in absolute terms, and with what it has of the
+    /// question: whom it is about, its content, something of the kind asked for.
     fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
-        let similar = logistic((absolute - 0.6) * 15.0);
+        let f = &c.answerability.features;
+        let (subject, specificity, answer) = (f[2] - NEUTRAL, f[4] - NEUTRAL, f[8] - NEUTRAL);
+        let evidence = SURE_SIMILARITY * (absolute - SURE_FROM)
+            + SURE_SUBJECT * subject
+            + SURE_CONTENT * specificity
+            + SURE_ANSWER * answer;
+        let sure = logistic(evidence);
         let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
-        if stale { 0.5 * similar } else { similar }
+        if stale { 0.5 * sure } else { sure }
     }
 }
 

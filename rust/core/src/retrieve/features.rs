@@ -180,15 +180,19 @@ pub fn query_specificity(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> 
     if all > 0.0 { held / all } else { NEUTRAL }
 }
 
-/// Whether the turn was said, or speaks of a time, inside the asked range; for a
-/// "when" without a range, whether it speaks of a time at all.
+/// Whether the turn was said, or speaks of a time, inside the asked range; half where
+/// it was said inside but speaks of other days. For a "when" without a range,
+/// whether it speaks of a time at all.
 pub fn temporal_compatibility(s: &Subject<'_>, q: &QueryFrame) -> f64 {
     if q.first.is_some() || q.last.is_some() {
         let (first, last) = (q.first.as_deref(), q.last.as_deref());
         if s.facts.times.iter().any(|t| overlaps(t, first, last)) {
             return 1.0;
         }
+        let elsewhere = s.facts.times.iter().any(|t| t.grain == "day");
         return match s.day {
+            // "Yesterday I painted" tells of the day before it was said.
+            Some(day) if within(day, first, last) && elsewhere => NEUTRAL,
             Some(day) if within(day, first, last) => 1.0,
             Some(_) => 0.0,
             None => NEUTRAL,

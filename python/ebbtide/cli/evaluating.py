@@ -1,0 +1,201 @@
+"""`ebbtide eval`: systems side by side on public datasets."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ebbtide.cli.common import JsonOption, examples
+from ebbtide.cli.output import print_json, write
+from ebbtide.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from ebbtide.evals.run import Plan
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Measure recall, containment and cost on public datasets, systems side by side.",
+    epilog=examples(
+        "ebbtide eval locomo --data locomo10.json --system bm25 --system default --out runs/locomo",
+        "ebbtide eval noise --data locomo10.json --ratio 0.75 --out runs/noise",
+        "ebbtide eval report runs/locomo runs/noise --out report",
+    ),
+)
+
+
+class RatioOfChoice(StrEnum):
+    """What a noise ratio is a share of."""
+
+    TIMELINE = "timeline"
+    ORIGINAL = "original"
+
+
+DataOption = Annotated[Path, typer.Option("--data", "-d", help="The dataset's own file.")]
+SystemOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        help="A system: full, last_n, bm25, dense, rrf, paper, default; may be repeated. "
+        "All of them by default.",
+    ),
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", "-o", help="Directory of the results; a second call goes on.")
+]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", "-j", min=1, help="Processes; one a core by default.")
+]
+LimitOption = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Most conversations; all by default.")
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option("--cache", help="File that keeps analyses, for a faster second run."),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="SECTION.KEY=VALUE", help="A setting; may be repeated."),
+]
+
+
+@app.command()
+def locomo(
+    data: DataOption,
+    out: OutOption,
+    system: SystemOption = None,
+    workers: WorkersOption = None,
+    limit: LimitOption = None,
+    cache: CacheOption = None,
+    setting: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure on LoCoMo (snap-research/locomo's JSON, or parts of it)."""
+    plan = _plan("locomo", data, system, limit=limit, cache=cache, setting=setting)
+    _run(plan, out, workers, as_json=as_json)
+
+
+@app.command()
+def longmemeval(
+    data: DataOption,
+    out: OutOption,
+    system: SystemOption = None,
+    workers: WorkersOption = None,
+    limit: LimitOption = None,
+    cache: CacheOption = None,
+    setting: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure on LongMemEval (its JSON, or one instance a line)."""
+    plan = _plan("longmemeval", data, system, limit=limit, cache=cache, setting=setting)
+    _run(plan, out, workers, as_json=as_json)
+
+
+@app.command()
+def noise(
+    data: DataOption,
+    out: OutOption,
+    ratio: Annotated[
+        float | None,
+        typer.Option("--ratio", help="Share of generated noise; none for a file that has its own."),
+    ] = None,
+    ratio_of: Annotated[
+        RatioOfChoice,
+        typer.Option("--ratio-of", help="Share of the whole timeline, or of the original turns."),
+    ] = RatioOfChoice.TIMELINE,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the noise.")] = 0,
+    system: SystemOption = None,
+    workers: WorkersOption = None,
+    limit: LimitOption = None,
+    cache: CacheOption = None,
+    setting: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure on LoCoMo with noise: a published file, or noise of our own."""
+    from dataclasses import replace
+
+    plan = _plan("noise", data, system, limit=limit, cache=cache, setting=setting)
+    plan = replace(plan, noise=ratio, ratio_of=ratio_of.value, seed=seed)
+    _run(plan, out, workers, as_json=as_json)
+
+
+@app.command()
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of results.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the report.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write Markdown, plots and one self-contained page from results."""
+    from ebbtide.evals.report import write_report
+
+    written = write_report(runs, out)
+    if as_json:
+        print_json({"written": [str(path) for path in written]})
+    else:
+        write("\n".join(map(str, written)))
+
+
+def _plan(
+    dataset: str,
+    data: Path,
+    systems: list[str] | None,
+    *,
+    limit: int | None,
+    cache: Path | None,
+    setting: list[str] | None,
+) -> Plan:
+    from ebbtide.evals.run import Plan
+    from ebbtide.evals.systems import SYSTEMS, Options
+
+    return Plan(
+        dataset=dataset,
+        data=data,
+        systems=tuple(dict.fromkeys(systems)) if systems else SYSTEMS,
+        limit=limit,
+        options=Options(changes=_changes(setting or []), cache=cache),
+        command=shlex.join(["ebbtide", *sys.argv[1:]]),
+    )
+
+
+def _changes(settings: list[str]) -> dict[str, dict[str, Any]]:
+    """``section.key=value`` as nested settings; the value as in TOML, else a text."""
+    import tomllib
+
+    changes: dict[str, dict[str, Any]] = {}
+    for one in settings:
+        name, equals, value = one.partition("=")
+        section, dot, key = name.partition(".")
+        if not (equals and dot and key):
+            message = f"--set takes SECTION.KEY=VALUE, not {one!r}"
+            raise typer.BadParameter(message)
+        try:
+            parsed = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            parsed = value
+        changes.setdefault(section, {})[key] = parsed
+    return changes
+
+
+def _run(plan: Plan, out: Path, workers: int | None, *, as_json: bool) -> None:
+    from ebbtide.evals.report import results_page
+    from ebbtide.evals.run import evaluate
+
+    with progress_bar() as bar:
+        task = bar.add_task(plan.dataset, total=None, note="parts")
+
+        def progress(done: int, count: int) -> None:
+            bar.update(task, completed=done, total=count)
+
+        manifest = evaluate(plan, out, workers=workers or os.cpu_count() or 1, progress=progress)
+    if as_json:
+        print_json(manifest)
+    else:
+        write(results_page([out]))
