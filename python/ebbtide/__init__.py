@@ -11,6 +11,7 @@ from ebbtide.config import Config
 from ebbtide.errors import (
     ConfigError,
     EbbtideError,
+    ExternalError,
     FingerprintError,
     InputError,
     NotFoundError,
@@ -33,6 +34,7 @@ __all__ = [
     "ConfigError",
     "EbbtideError",
     "Eviction",
+    "ExternalError",
     "FingerprintError",
     "InputError",
     "Memory",

@@ -68,6 +68,10 @@ class Config:
         values = json.loads(_core.load_config(name, _to_toml(self._changes)))
         self._values: Mapping[str, Any] = MappingProxyType(values)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it was made of, so that worker processes can have it."""
+        return _rebuilt, (self.name, self._changes, self.embedder)
+
     @classmethod
     def preset(cls, name: str) -> Config:
         """The preset of that name: ``"default"`` or ``"paper"``."""
@@ -185,3 +189,7 @@ def _value(key: str, value: Any) -> str:
         f"not a {type(value).__name__}"
     )
     raise ConfigError(message, "config.type")
+
+
+def _rebuilt(name: str, changes: Mapping[str, Mapping[str, Any]], embedder: Any) -> Config:
+    return Config(name, changes, embedder=embedder)

@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = [
     "ConfigError",
     "EbbtideError",
+    "ExternalError",
     "FingerprintError",
     "InputError",
     "NotFoundError",
@@ -47,6 +48,10 @@ class SchemaVersionError(StoreError):
 
 class FingerprintError(StoreError):
     """The store was made with another analyser, embedder or token counter."""
+
+
+class ExternalError(EbbtideError):
+    """Something outside failed: a language model's endpoint, another memory system."""
 
 
 class NotFoundError(EbbtideError):

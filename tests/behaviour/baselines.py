@@ -4,7 +4,8 @@ Both rankings see one conversation at a time and score every turn of it. They
 know nothing of time, speakers' states or confidence. Run the file to print how
 many cases each of them passes::
 
-    python tests/behaviour/baselines.py
+    python tests/behaviour/baselines.py plain
+    python tests/behaviour/baselines.py hard
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ class Embedder(Protocol):
         ...
 
 
-def load_cases(folder: Path = CASES) -> list[Case]:
-    """All cases, by file name and then in the order of the file."""
+def load_cases(suite: str) -> list[Case]:
+    """All cases of a suite, by file name and then in the order of the file."""
     return [
         case
-        for path in sorted(folder.glob("*.json"))
+        for path in sorted((CASES / suite).glob("*.json"))
         for case in json.loads(path.read_text(encoding="utf-8"))
     ]
 
@@ -200,12 +201,13 @@ def _table(cases: Sequence[Case], rankers: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Print how many cases of each family the two rankings pass."""
+    """Print how many cases of each family of a suite the two rankings pass."""
     from ebbtide.analysis.embedding import OnnxEmbedder
 
+    suite = sys.argv[1] if len(sys.argv) > 1 else "plain"
     embedder = OnnxEmbedder()
     rankers = {"BM25": bm25_rank, "dense": lambda case: dense_rank(case, embedder)}
-    sys.stdout.write("\n".join(_table(load_cases(), rankers)) + "\n")
+    sys.stdout.write("\n".join(_table(load_cases(suite), rankers)) + "\n")
 
 
 if __name__ == "__main__":

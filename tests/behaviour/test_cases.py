@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from datetime import datetime
@@ -11,32 +12,54 @@ import pytest
 from .baselines import CASES, Case, bm25_rank, dense_rank, load_cases, passes
 
 FAMILIES = {
-    "advice-versus-acts",
-    "code",
-    "coreference",
-    "correction-chains",
-    "dates-absolute",
-    "dates-relative",
-    "duplicates",
-    "former-state",
-    "lists",
-    "logs",
-    "long-turns",
-    "multi-hop",
-    "multi-speaker",
-    "near-duplicates",
-    "negation",
-    "no-answer",
-    "non-english",
-    "order",
-    "original-value",
-    "quantities",
-    "reasons",
-    "supersession",
-    "system-prompts",
-    "third-persons",
-    "tool-json",
-    "vocabulary-mismatch",
+    "hard": {
+        "advice-versus-acts",
+        "code",
+        "coreference",
+        "correction-chains",
+        "dates-absolute",
+        "dates-relative",
+        "duplicates",
+        "former-state",
+        "lists",
+        "logs",
+        "long-turns",
+        "multi-hop",
+        "multi-speaker",
+        "near-duplicates",
+        "negation",
+        "no-answer",
+        "non-english",
+        "order",
+        "original-value",
+        "quantities",
+        "reasons",
+        "supersession",
+        "system-prompts",
+        "third-persons",
+        "tool-json",
+        "vocabulary-mismatch",
+    },
+    "plain": {
+        "code",
+        "correction-chains",
+        "dates-absolute",
+        "dates-relative",
+        "former-state",
+        "lists",
+        "logs",
+        "long-turns",
+        "multi-speaker",
+        "near-duplicates",
+        "negation",
+        "no-answer",
+        "non-english",
+        "original-value",
+        "pronouns",
+        "supersession",
+        "third-persons",
+        "tool-json",
+    },
 }
 CASE_KEYS = {"name", "family", "turns", "question", "k", "right", "wrong"}
 OPTIONAL_CASE_KEYS = {"query_time", "no_answer", "min_confidence"}
@@ -44,7 +67,9 @@ TURN_KEYS = {"id", "role", "text"}
 OPTIONAL_TURN_KEYS = {"speaker", "timestamp", "session_id"}
 ROLES = {"user", "assistant", "system", "tool"}
 
-ALL = load_cases()
+SUITES = {suite: load_cases(suite) for suite in sorted(FAMILIES)}
+ALL = [case for cases in SUITES.values() for case in cases]
+each_suite = pytest.mark.parametrize("suite", sorted(SUITES))
 every_case = pytest.mark.parametrize("case", ALL, ids=[case["name"] for case in ALL])
 
 
@@ -52,19 +77,26 @@ def _texts(case: Case, ids: list[str]) -> set[tuple[Any, ...]]:
     return {(t["role"], t.get("speaker"), t["text"]) for t in case["turns"] if t["id"] in ids}
 
 
-def test_there_are_enough_cases_with_unique_names() -> None:
-    assert len(ALL) >= 120
+@each_suite
+def test_there_are_enough_cases(suite: str) -> None:
+    assert len(SUITES[suite]) >= 120
+
+
+def test_names_are_unique() -> None:
     repeated = [name for name, n in Counter(case["name"] for case in ALL).items() if n > 1]
     assert repeated == []
 
 
-def test_every_family_is_there_in_its_own_file() -> None:
-    sizes = Counter(case["family"] for case in ALL)
-    assert set(sizes) == FAMILIES == {path.stem for path in CASES.glob("*.json")}
-    assert min(sizes.values()) >= 6
-    assert sizes["no-answer"] >= 12
-    for path in CASES.glob("*.json"):
-        assert {case["family"] for case in ALL if case["family"] == path.stem} == {path.stem}
+@each_suite
+def test_every_family_is_there_in_its_own_file(suite: str) -> None:
+    cases, files = SUITES[suite], list((CASES / suite).glob("*.json"))
+    sizes = Counter(case["family"] for case in cases)
+    assert set(sizes) == FAMILIES[suite] == {path.stem for path in files}
+    assert min(sizes.values()) >= 5
+    assert sizes["no-answer"] >= 9
+    for path in files:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        assert {case["family"] for case in stored} == {path.stem}
 
 
 def test_no_conversation_is_there_twice() -> None:
@@ -72,9 +104,10 @@ def test_no_conversation_is_there_twice() -> None:
     assert max(texts.values()) == 1
 
 
-def test_there_are_cases_that_ask_for_confidence() -> None:
+@each_suite
+def test_there_are_cases_that_ask_for_confidence(suite: str) -> None:
     # Without them, a memory that is never sure would pass all of no-answer.
-    assert sum("min_confidence" in case for case in ALL) >= 20
+    assert sum("min_confidence" in case for case in SUITES[suite]) >= 20
 
 
 @every_case
@@ -216,6 +249,8 @@ def test_dense_ranks_by_direction_and_survives_empty_vectors() -> None:
     assert dense_rank(_toy(turns=turns, question="bb"), _Letters()) == ["3", "2", "1"]
 
 
-def test_plain_bm25_fails_at_least_a_third() -> None:
-    failed = sum(not passes(case, bm25_rank(case))[0] for case in ALL)
-    assert failed >= 0.35 * len(ALL)
+@each_suite
+def test_bm25_fails_at_least_a_third(suite: str) -> None:
+    cases = SUITES[suite]
+    failed = sum(not passes(case, bm25_rank(case))[0] for case in cases)
+    assert failed >= 0.35 * len(cases)

@@ -254,7 +254,8 @@ TEXTS = [row[0] for row in CLAIMS] + [
 @pytest.mark.parametrize("text", TEXTS)
 def test_each_signal_has_a_cue_with_a_valid_span(read: Read, text: str) -> None:
     facts = read(text)
-    assert facts.signals == {cue.signal for cue in facts.cues}
+    # "update" cues say that something changed; they are no signal of the paper.
+    assert facts.signals == {cue.signal for cue in facts.cues} - {"update"}
     assert facts.signals <= set(SIGNALS)
     for cue in facts.cues:
         assert 0 <= cue.start < cue.end <= len(text)

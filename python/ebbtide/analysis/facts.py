@@ -63,7 +63,10 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """Why a signal fired: the matched words, their span and the rule's name."""
+    """Why a signal fired: the matched words, their span and the rule's name.
+
+    Its signal is one of :data:`SIGNALS`, or ``update``: something changed.
+    """
 
     signal: str
     text: str

@@ -23,7 +23,7 @@ __all__ = ["app"]
 app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Measure recall, containment and cost on public datasets, systems side by side.",
+    help="Measure recall and cost on public datasets, side by side.",
     epilog=examples(
         "ebbtide eval locomo --data locomo10.json --system bm25 --system default --out runs/locomo",
         "ebbtide eval noise --data locomo10.json --ratio 0.75 --out runs/noise",

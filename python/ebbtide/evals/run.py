@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import ebbtide
+from ebbtide import _core
 from ebbtide.config import PRESETS
 from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, iter_conversations
@@ -33,7 +33,7 @@ from ebbtide.evals.results import (
 )
 from ebbtide.evals.systems import Options, System, open_system
 
-__all__ = ["Plan", "evaluate", "measure"]
+__all__ = ["Plan", "claim", "evaluate", "measure"]
 
 Progress = Callable[[int, int], None]
 """Told the parts done and the parts in all."""
@@ -85,7 +85,7 @@ class Plan:
         plain = Options(self.options.changes)
         configs = {name: _sha256(plain.config(name).to_dict()) for name in PRESETS}
         return {
-            "ebbtide": ebbtide.__version__,
+            "ebbtide": _core.__version__,
             "dataset": self.dataset,
             "data": self.data.name,
             "data_sha256": file_sha256(self.data),
@@ -118,7 +118,7 @@ def evaluate(
             system is not known.
     """
     identity = plan.identity()
-    _claim(out, identity)
+    claim(out, identity)
     count = 0
     left_out = unresolved = 0
     todo: list[tuple[str, Path]] = []
@@ -137,8 +137,16 @@ def evaluate(
     return _merge(plan, out, identity, todo, {"left_out": left_out, "unresolved": unresolved})
 
 
-def _claim(out: Path, identity: Mapping[str, Any]) -> None:
-    """Refuse a directory that holds parts of another run."""
+def claim(out: Path, identity: Mapping[str, Any]) -> None:
+    """Make a directory the one of a run, for this call and those that go on with it.
+
+    Args:
+        out: The directory; made where it is missing.
+        identity: What makes two runs the same, JSON-able.
+
+    Raises:
+        InputError: ``input.field``: it holds parts of another run.
+    """
     path = out / "plan.json"
     out.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -301,7 +309,7 @@ def _merge(
     write_table(out / "rows.parquet", "rows", rows)
     write_table(out / "conversations.parquet", "conversations", facts)
     manifest = {
-        "ebbtide": ebbtide.__version__,
+        "ebbtide": _core.__version__,
         "dataset": plan.dataset,
         "data": plan.data.name,
         "data_sha256": identity["data_sha256"],

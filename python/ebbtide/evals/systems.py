@@ -19,10 +19,14 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
 from ebbtide.memory import Memory
 
-__all__ = ["SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
+__all__ = ["PEERS", "SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
 
 SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
-"""Names that :func:`open_system` knows, in the order of reports; ``dmf-memory`` besides."""
+"""Names that :func:`open_system` knows, in the order of reports; and :data:`PEERS`."""
+
+PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
+"""The DMF authors' package: as they set it for these datasets, with its own defaults,
+and as for the datasets with 20 pieces of evidence."""
 
 _COUNTER = "cl100k_base"
 _FUSION = 60
@@ -92,7 +96,7 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         name: ``full`` (the whole transcript), ``last_n`` (the newest turns),
             ``bm25`` (stemmed, bm25s), ``dense`` (cosine of the default embedding
             model), ``rrf`` (reciprocal rank fusion of the two), ``paper`` and
-            ``default`` (ebbtide with that preset).
+            ``default`` (ebbtide with that preset), or one of :data:`PEERS`.
         conversation: What it takes in.
         options: Settings.
 
@@ -103,6 +107,14 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         with Memory.in_memory(config=options.config(name)) as memory:
             memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
             yield _Ebbtide(memory)
+    elif name in PEERS:
+        from ebbtide.evals.peers import open_dmf
+
+        if options.peer is None:
+            message = f"{name} runs in an environment of its own; name its directory with --peer"
+            raise InputError(message, "input.field")
+        with open_dmf(name, conversation, options.peer) as peer:
+            yield peer
     elif name == "full":
         yield _Full(conversation)
     elif name in _RANKERS:

@@ -79,6 +79,14 @@ codes! {
     NotFoundNamespace = "not_found.namespace",
     /// No store file at that path.
     NotFoundStore = "not_found.store",
+    /// A language model's endpoint cannot be reached or used at all.
+    LlmUnavailable = "llm.unavailable",
+    /// A language model's endpoint refused a request.
+    LlmRequest = "llm.request",
+    /// A language model replied with nothing that can be used.
+    LlmAnswer = "llm.answer",
+    /// Another memory system, run beside this one, failed, fell silent or ended.
+    PeerFailed = "peer.failed",
 }
 
 /// What went wrong, and what to do about it.

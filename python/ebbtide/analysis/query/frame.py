@@ -87,6 +87,8 @@ class QueryFrame:
         role_hint: Whose turns it asks for: ``assistant``, ``user``, ``tool``,
             ``system``, or None.
         is_first_person: Whether it speaks of I, me, my or we.
+        is_present: Whether it asks about the present: nothing in it is past.
+        is_single: Whether it asks for one value: a place, a person, a number, "which room".
     """
 
     text: str
@@ -109,6 +111,8 @@ class QueryFrame:
     parts: tuple[str, ...] = ()
     role_hint: str | None = None
     is_first_person: bool = False
+    is_present: bool = False
+    is_single: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the core: strings, booleans, lists, None."""
@@ -172,6 +176,8 @@ def build_frame(
         parts=split_parts(question, _asking(doc), [entity.text for entity in entities]),
         role_hint=_role_hint(doc.text),
         is_first_person=_first_person(question, doc.text),
+        is_single=kind in _SINGLE or _one_thing(question),
+        is_present=state == "current" or (state == "unspecified" and _present(question)),
     )
 
 
@@ -179,6 +185,37 @@ def _first_person(question: Question, text: str) -> bool:
     """Whether the question is about its asker; without a question word, the whole text."""
     asked = question.span.text if question.wh is not None else text
     return bool(_FIRST_PERSON.search(_NOT_FIRST.sub(" ", asked)))
+
+
+_PAST_WORDS = frozenset({"did", "has", "have", "had", "was", "were"})
+_SUPPOSING_WORDS = frozenset({"would", "could", "might", "may", "will", "shall", "wo", "'ll", "'d"})
+
+
+_SINGLE = frozenset({"person", "place", "time", "quantity", "boolean"})
+
+
+def _one_thing(question: Question) -> bool:
+    """Whether the thing asked for is singular: "which room", "what is the title"."""
+    wh = question.wh
+    if wh is None or wh.lower_ not in {"what", "which"}:
+        return False
+    asked = wh.head if wh.dep_ == "det" else None
+    if asked is None and wh.head.lemma_ == "be":
+        subjects = [t for t in wh.head.children if t.dep_ in {"nsubj", "attr"} and t.i != wh.i]
+        asked = subjects[0] if subjects else None
+    return asked is not None and asked.tag_ in {"NN", "NNP"} and asked.lemma_ not in _KINDS
+
+
+_KINDS = frozenset({"kind", "type", "sort", "plan", "opinion", "idea", "advice"})
+
+
+def _present(question: Question) -> bool:
+    """Nothing past, perfect, future or supposed: "Where does she work?"."""
+    return not any(
+        token.tag_ in {"VBD", "VBN"} or token.lower_ in _PAST_WORDS | _SUPPOSING_WORDS
+        for token in question.span
+        if not (token.lower_ == "have" and token.dep_ in {"ROOT", "xcomp"})
+    )
 
 
 def _asking(doc: Doc) -> list[str]:

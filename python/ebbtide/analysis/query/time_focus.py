@@ -180,7 +180,7 @@ def _anchor_event(
         ):
             continue
         event = _LEADING.sub("", _EVENT_END.sub("", match.group("event")).strip()).strip()
-        if not event or len(event) < 3:
+        if not event or len(event) < 2:
             continue
         word = " ".join(match.group("word").lower().split())
         return _SIDES.get(word), event

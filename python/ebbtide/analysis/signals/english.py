@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ebbtide.analysis.facts import SIGNALS, Cue, TurnText
@@ -20,6 +20,7 @@ from ebbtide.analysis.signals.cues import (
 )
 from ebbtide.analysis.signals.cues_constraint import CONSTRAINT, CONSTRAINT_NOT
 from ebbtide.analysis.signals.cues_preference import PREFERENCE, PREFERENCE_NOT
+from ebbtide.analysis.signals.cues_update import UPDATE, UPDATE_NOT
 from ebbtide.analysis.signals.states import current_state_cues
 from ebbtide.analysis.signals.text import Clause, Sentence, mask, sentences
 from ebbtide.analysis.terms import terms, token_terms
@@ -34,6 +35,7 @@ __all__ = ["EnglishAdapter"]
 # A turn that states or rules something does more than react.
 _CONTENT = frozenset({"constraint", "correction", "replacement", "current_state", "past_state"})
 _ALSO_STATES = frozenset({"marker", "change", "condition", "progressive", "perfect-progressive"})
+_ORDER = (*SIGNALS, "update")
 _CLAIM_ROLES = frozenset({"system", "tool", "function", "developer"})
 
 
@@ -41,7 +43,7 @@ class EnglishAdapter:
     """Rules for English over a spaCy parse (paper, section 4.5). Stateless."""
 
     name = "en"
-    version = "2"
+    version = "3"
 
     def signals(self, doc: Doc, turn: TurnText) -> SignalReading:
         """Read the signals, their cues and the claims of one turn.
@@ -71,7 +73,7 @@ class EnglishAdapter:
                     fired.add(signal)
         return SignalReading(
             signals=frozenset(name for name, *_ in found),
-            cues=_ordered(turn.text, found),
+            cues=_ordered(turn.text, [*found, *_update_cues(text, parts)]),
             claims=tuple(claim.claim for claim in claims),
         )
 
@@ -88,10 +90,17 @@ class EnglishAdapter:
         return token_terms(token)
 
 
+def _update_cues(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[str, int, int, str]]:
+    """That things changed; said in a question it says nothing."""
+    for sentence in sentences:
+        if any(not clause.asks for clause in sentence.clauses):
+            yield from _matches("update", sentence.text, sentence.start, UPDATE, UPDATE_NOT)
+
+
 def _ordered(text: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Cue, ...]:
     cues = {Cue(signal, text[start:end], start, end, rule) for signal, start, end, rule in found}
     return tuple(
-        sorted(cues, key=lambda cue: (cue.start, cue.end, SIGNALS.index(cue.signal), cue.rule))
+        sorted(cues, key=lambda cue: (cue.start, cue.end, _ORDER.index(cue.signal), cue.rule))
     )
 
 

@@ -174,10 +174,17 @@ pub struct Ranking {
     pub date_range: f64,
     pub current: f64,
     pub stale: f64,
+    pub update: f64,
+    pub outdated: f64,
     pub former: f64,
     pub original: f64,
     pub role: f64,
     pub asked_role: f64,
+    pub polarity: f64,
+    pub hedged: f64,
+    pub owner: f64,
+    pub other: f64,
+    pub anchor: f64,
     pub system_or_tool: f64,
     pub social: f64,
 }
@@ -193,6 +200,7 @@ pub struct Render {
 pub struct Store {
     pub synchronous: String,
     pub token_vectors: bool,
+    pub recall_cache_mb: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

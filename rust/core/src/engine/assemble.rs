@@ -60,7 +60,7 @@ impl Engine {
 
     /// Two turns that say the same are shown once.
     fn same_words(&self, a: &Candidate, b: &Candidate) -> bool {
-        a.text == b.text
+        a.known.text == b.known.text
             && self.turns.get(&a.id).map(|m| (&m.role, &m.speaker))
                 == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
     }
@@ -121,7 +121,7 @@ impl Engine {
             features,
             support,
             confidence: c.confidence,
-            facts: c.facts,
+            times: c.known.facts.times.clone(),
         })
     }
 

@@ -6,11 +6,11 @@ use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::retrieve::features::{self, Answerability};
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
-use crate::store::Derived;
 use crate::text::{self, fold};
-use crate::types::{Facts, InteractionId, Signals, Validity};
+use crate::types::{InteractionId, Signals, Validity};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 impl Engine {
     pub(super) fn admits(&self, m: &TurnMeta, f: &Filters) -> bool {
@@ -133,8 +133,7 @@ impl Engine {
                 score: 0.0,
                 confidence: 0.0,
                 dropped: None,
-                facts: Facts::default(),
-                text: String::new(),
+                known: Arc::default(),
             })
             .collect()
     }
@@ -173,11 +172,8 @@ impl Engine {
     pub(super) fn read_candidates(&self, pool: &mut [Candidate]) -> Result<()> {
         let store = self.store();
         for c in pool {
-            if let Some(Derived { facts, .. }) = store.derived(&self.namespace, c.id)? {
-                c.facts = facts;
-            }
-            match store.turn(&self.namespace, c.id)? {
-                Some(turn) => c.text = fold(&turn.text),
+            match self.known(&store, c.id)? {
+                Some(known) => c.known = known,
                 // Erased by the writer since this reader was opened.
                 None => c.dropped = Some("erased"),
             }
@@ -214,8 +210,9 @@ impl Engine {
             });
         }
         drop_unless_all(pool, "evidence_type", |c| {
-            c.facts.social
-                || (c.facts.signals.has(Signals::QUERY_LIKE) && c.text.trim_end().ends_with('?'))
+            c.known.facts.social
+                || (c.known.facts.signals.has(Signals::QUERY_LIKE)
+                    && c.known.text.trim_end().ends_with('?'))
         });
     }
 }

@@ -1,5 +1,6 @@
 //! Opening: everything in memory comes back from the store exactly as it was.
 
+use super::recent::Recent;
 use super::{Engine, SharedStore, TurnMeta};
 use crate::active::{Active, Entry};
 use crate::config::Config;
@@ -51,6 +52,7 @@ impl Engine {
                 counter,
             )?;
         }
+        let recent = Recent::with_limit((options.config.store.recall_cache_mb as usize) << 20);
         let mut engine = Self {
             window: Window::new(options.config.capacity.window_size as usize),
             store,
@@ -68,6 +70,7 @@ impl Engine {
             turns: BTreeMap::new(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
+            recent,
             closed: false,
         };
         engine.reload()?;

@@ -7,7 +7,9 @@ mod explain;
 mod load;
 mod rank;
 mod read;
+mod recent;
 mod render;
+mod updates;
 mod write;
 
 pub use load::MemoryOptions;
@@ -23,6 +25,7 @@ use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
 use crate::types::{InteractionId, Signals, StoredTurn};
 use bpe_openai::Tokenizer;
+use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -66,6 +69,7 @@ pub struct Engine {
     turns: BTreeMap<InteractionId, TurnMeta>,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
+    recent: Recent,
     closed: bool,
 }
 

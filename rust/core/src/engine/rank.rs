@@ -6,6 +6,7 @@ use super::read::Candidate;
 use crate::config::{Config, Ranking, Retrieval};
 use crate::error::Result;
 use crate::order::best_first;
+use crate::retrieve::cards::contains_words;
 use crate::retrieve::features::NEUTRAL;
 use crate::retrieve::{Query, QueryFrame, late};
 use crate::score::survival::logistic;
@@ -21,9 +22,10 @@ const UNSAID: f64 = 0.75;
 
 /// Confidence is logistic in these; a feature that has nothing to judge adds nothing.
 const SURE_SIMILARITY: f64 = 12.0;
-const SURE_FROM: f64 = 0.6;
-const SURE_SUBJECT: f64 = 1.5;
-const SURE_CONTENT: f64 = 1.5;
+const SURE_FROM: f64 = 0.645;
+const SURE_SUBJECT: f64 = 2.0;
+const SURE_CONTENT: f64 = 2.5;
+const SURE_PREDICATE: f64 = 1.0;
 const SURE_ANSWER: f64 = 1.5;
 
 /// Scores of one kind, one a candidate.
@@ -75,6 +77,9 @@ impl Engine {
             })
             .collect();
         let similarity = similarity(pool, late, &answerability, w);
+        let mut matches: Column = absolute.clone();
+        late::min_max(&mut matches);
+        let updates = self.updates(pool, &matches, &query.frame);
         for (i, c) in pool.iter_mut().enumerate() {
             c.terms = similarity[i].clone();
             let near = self.neighbours(c.id, r.late_interaction_window);
@@ -89,6 +94,33 @@ impl Engine {
             c.terms.extend(said);
             let standing = self.what_stands(c, &query.frame, w);
             c.terms.extend(standing);
+            let now = if query.frame.currentness == "current" {
+                1.25
+            } else {
+                1.0
+            };
+            let changes = [
+                ("update", w.update * now * updates.updates[i]),
+                ("outdated", -w.outdated * now * updates.outdated[i]),
+                ("anchor", -w.anchor * updates.anchored[i]),
+            ];
+            c.terms.extend(changes);
+            // What lineage knows is not counted twice.
+            if c.terms.get("stale").is_some_and(|s| *s < 0.0) {
+                c.terms.remove("outdated");
+            }
+            if c.terms.get("current").is_some_and(|s| *s > 0.0) {
+                c.terms.remove("update");
+            }
+            if updates.outdated[i] > 0.0 {
+                // The asker's own, but no longer so.
+                c.terms.remove("owner");
+            }
+            if updates.anchored[i] > 0.0 {
+                c.terms.remove("former");
+            } else if updates.former[i] > 0.0 {
+                c.terms.insert("former", w.former);
+            }
             c.terms.retain(|_, value| *value != 0.0);
             c.score = c.terms.values().sum();
             c.confidence = self.confidence(c, absolute[i], &query.frame);
@@ -143,7 +175,7 @@ impl Engine {
             let near = self.neighbours(c.id, r.late_interaction_window);
             for id in &near {
                 if !matches.contains_key(id) {
-                    let tokens = store.token_vectors(&self.namespace, *id)?;
+                    let tokens = self.tokens_of(&store, *id)?;
                     matches.insert(*id, late::best_matches(&query.tokens, &tokens, dimension));
                     any |= !tokens.is_empty();
                 }
@@ -174,9 +206,23 @@ impl Engine {
             .is_some_and(|s| q.speakers.iter().any(|x| x == s));
         let asks_time =
             q.answer_type == "time" || !matches!(q.temporal_intent.as_str(), "" | "none");
-        let entities = f64::from(c.facts.entity_count.min(3)) / 3.0;
+        let denies = q.polarity == "negative";
+        let polarity = if !denies {
+            0.0
+        } else if says_no(&c.known.text) {
+            1.0
+        } else {
+            -1.0
+        };
+        let entities = f64::from(c.known.facts.entity_count.min(3)) / 3.0;
         let ranged = q.first.is_some() || q.last.is_some();
-        let in_range = if ranged { 2.0 * f[5] - 1.0 } else { 0.0 };
+        let elsewhen = f[5] == 0.0 && c.known.facts.times.iter().any(|t| t.first.is_some());
+        let in_range = match (ranged, elsewhen) {
+            (false, _) => 0.0,
+            // Said outside the range and telling of another day besides.
+            (true, true) => -1.5,
+            (true, false) => 2.0 * f[5] - 1.0,
+        };
         let role = match q.role_hint.as_deref() {
             Some(hint) => w.asked_role * one(*meta.role == *hint),
             None => {
@@ -184,13 +230,17 @@ impl Engine {
             }
         };
         // A question is rarely its own answer; one that also states something may be.
-        let only_asks = meta.signals.has(Signals::QUERY_LIKE) && c.text.trim_end().ends_with('?');
+        let only_asks =
+            meta.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?');
         let aside =
             matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
         vec![
             ("speaker", w.speaker * one(by_named)),
             ("answer", w.answer * one(f[8] > 0.75)),
-            ("time", w.time * one(asks_time && !c.facts.times.is_empty())),
+            (
+                "time",
+                w.time * one(asks_time && !c.known.facts.times.is_empty()),
+            ),
             ("entities", w.entities * entities),
             (
                 "reply",
@@ -198,6 +248,13 @@ impl Engine {
             ),
             ("date_range", w.date_range * in_range),
             ("role", role),
+            ("polarity", w.polarity * polarity),
+            ("owner", w.owner * one(says_whose(&c.known.text, q))),
+            (
+                "other",
+                -w.other * one(!q.speakers.is_empty() && f[2] == 0.0),
+            ),
+            ("hedged", -w.hedged * one(is_hedged(&c.known.text))),
             ("system_or_tool", -w.system_or_tool * one(aside)),
             ("question", -w.question * one(only_asks)),
             ("social", -w.social * c.answerability.penalties[1]),
@@ -227,7 +284,7 @@ impl Engine {
         let stale = c.answerability.penalties[0] > 0.0;
         let replaced = !self.lineage.newer(c.id).is_empty();
         let replaces = !self.lineage.older(c.id).is_empty();
-        let past = replaced || c.facts.signals.has(Signals::PAST_STATE);
+        let past = replaced || c.known.facts.signals.has(Signals::PAST_STATE);
         let former = q.currentness == "historical" && past;
         let current = !q.historical() && replaces && !stale;
         let original = q.wants_first && replaced && !replaces;
@@ -258,6 +315,7 @@ impl Engine {
         let evidence = SURE_SIMILARITY * (absolute - SURE_FROM)
             + SURE_SUBJECT * subject
             + SURE_CONTENT * specificity
+            + SURE_PREDICATE * (f[3] - NEUTRAL)
             + SURE_ANSWER * answer;
         let sure = logistic(evidence);
         let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
@@ -265,9 +323,43 @@ impl Engine {
     }
 }
 
+/// Words of denial, as whole words of folded text.
+const DENIALS: [&str; 9] = [
+    "no", "not", "never", "none", "nobody", "nothing", "without", "cannot", "neither",
+];
+/// Words that make a statement a guess.
+const HEDGES: [&str; 6] = [
+    "probably",
+    "most likely",
+    "maybe",
+    "perhaps",
+    "i thought",
+    "not sure",
+];
+
+fn says_no(text: &str) -> bool {
+    text.contains("n't") || text.contains("n’t") || DENIALS.iter().any(|w| contains_words(text, w))
+}
+
+/// "My boss" for a question about "my boss", where "the boss of the sales team" is not
+/// the asker's.
+fn says_whose(text: &str, q: &QueryFrame) -> bool {
+    q.is_first_person
+        && q.role_hint.is_none()
+        && text::fold(&q.text)
+            .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-')
+            .collect::<Vec<_>>()
+            .windows(2)
+            .any(|pair| matches!(pair[0], "my" | "our") && contains_words(text, &pair.join(" ")))
+}
+
+fn is_hedged(text: &str) -> bool {
+    HEDGES.iter().any(|w| contains_words(text, w))
+}
+
 /// "The user" stands for the one who speaks as the user.
 fn asks_about_user(q: &QueryFrame) -> bool {
-    crate::retrieve::cards::contains_words(&text::fold(&q.text), "the user")
+    contains_words(&text::fold(&q.text), "the user")
 }
 
 /// Dense and late-interaction terms, scaled over the candidates that are left.

@@ -1,5 +1,6 @@
 //! Reading: what a recall is, and the order of its stages (paper, section 9.3).
 
+use super::recent::Known;
 use super::{Engine, TurnMeta};
 use crate::calendar;
 use crate::config::{Config, Retrieval};
@@ -7,10 +8,11 @@ use crate::error::{Code, Error, Result};
 use crate::order::best_first;
 use crate::retrieve::features::{self, Answerability, Subject};
 use crate::retrieve::{Filters, Query};
-use crate::types::{Facts, InteractionId, StoredTurn, Validity};
+use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How a question is answered.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +59,7 @@ pub struct Evidence {
     pub confidence: f64,
     /// Its time expressions.
     #[serde(skip)]
-    pub facts: Facts,
+    pub times: Vec<TimeExpression>,
 }
 
 /// Evidence, and the trace where it was asked for.
@@ -80,8 +82,7 @@ pub(super) struct Candidate {
     pub(super) score: f64,
     pub(super) confidence: f64,
     pub(super) dropped: Option<&'static str>,
-    pub(super) facts: Facts,
-    pub(super) text: String,
+    pub(super) known: Arc<Known>,
 }
 
 pub(super) type Hits = Vec<(InteractionId, f64)>;
@@ -102,6 +103,7 @@ impl Engine {
     /// Evidence for a question, best first.
     pub fn recall(&self, query: &Query, options: &RecallOptions) -> Result<Recall> {
         self.open_only()?;
+        self.refresh_recent()?;
         let config = self.settings(options.preset.as_deref())?;
         let allowed = self.metadata_filter(&options.filters)?;
         let admit = |id: InteractionId| {
@@ -165,10 +167,10 @@ impl Engine {
     ) -> Subject<'a> {
         let meta = self.turns.get(&c.id);
         Subject {
-            text: &c.text,
+            text: &c.known.text,
             speaker: meta.and_then(|m| m.speaker.as_deref()),
             role: meta.map_or("", |m| &m.role),
-            facts: &c.facts,
+            facts: &c.known.facts,
             day,
             validity: self.validity_of(c),
             cosine,

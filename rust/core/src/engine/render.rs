@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
             if !self.tried.insert(e.turn.interaction_id) {
                 continue;
             }
-            let line = self.line(&e.turn, &e.facts.times, None);
+            let line = self.line(&e.turn, &e.times, None);
             self.structured.push(Item::new(&e.turn, line));
             if !self.fits() {
                 self.structured.pop();
@@ -210,7 +210,7 @@ impl<'a> Page<'a> {
         let mut kept: Option<Item> = None;
         loop {
             let cut = (sentences[from].0, sentences[to].1);
-            let line = self.line(&e.turn, &e.facts.times, Some(cut));
+            let line = self.line(&e.turn, &e.times, Some(cut));
             self.structured.push(Item::new(&e.turn, line));
             let fits = self.fits();
             let item = self.structured.pop();

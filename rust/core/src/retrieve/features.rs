@@ -138,6 +138,9 @@ pub fn subject_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
             0.0
         };
     }
+    if let Some(role) = q.role_hint.as_deref() {
+        return if s.role == role { 1.0 } else { 0.25 };
+    }
     if q.is_first_person {
         return if s.role == "user" { 1.0 } else { 0.25 };
     }

@@ -56,6 +56,10 @@ pub struct QueryFrame {
     pub role_hint: Option<String>,
     /// It asks about the one who asks.
     pub is_first_person: bool,
+    /// Asks about the present: nothing in it is past.
+    pub is_present: bool,
+    /// Asks for one value: a place, a person, a number, "which room".
+    pub is_single: bool,
 }
 
 impl QueryFrame {

@@ -16,6 +16,7 @@ pub use write::TurnRow;
 use crate::error::{Code, Error, Result};
 use lock::WriterLock;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 const ID_BITS: u32 = 40;
@@ -37,6 +38,8 @@ pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
     read_only: bool,
+    /// Erasures by this process.
+    erasures: Cell<u64>,
     // Held until the store is dropped; the operating system frees it with the process.
     _lock: Option<WriterLock>,
 }
@@ -84,6 +87,7 @@ impl Store {
             conn,
             path: None,
             read_only: false,
+            erasures: Cell::new(0),
             _lock: None,
         })
     }
@@ -123,6 +127,7 @@ impl Store {
             conn,
             path: Some(path.into()),
             read_only: false,
+            erasures: Cell::new(0),
             _lock: Some(lock),
         })
     }
@@ -162,6 +167,7 @@ impl Store {
             conn,
             path: Some(path.into()),
             read_only: true,
+            erasures: Cell::new(0),
             _lock: None,
         })
     }
@@ -258,6 +264,15 @@ impl Store {
             let _ = self.conn.execute_batch("ROLLBACK");
         }
         done
+    }
+
+    /// Changes whenever something may have been erased, by this process or another.
+    pub fn generation(&self) -> Result<(u64, i64)> {
+        let others = self
+            .conn
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |r| r.get(0))?;
+        Ok((self.erasures.get(), others))
     }
 
     /// Empties the write-ahead log, so that what was erased is nowhere on disk.

@@ -1,0 +1,352 @@
+"""A client for language models behind an OpenAI-compatible endpoint.
+
+Requests are as repeatable as an endpoint allows: temperature 0, a fixed seed, and
+an optional cache on disk. What goes wrong outside (a refused connection, a
+time-out, a reply that is no JSON) is tried again a bounded number of times, then
+raised with a code of the ``llm`` family, so that a caller can go on without:
+
+    llm.unavailable   the endpoint cannot be reached or used at all
+    llm.request       it refused this request, say because it is too long
+    llm.answer        it replied, but with nothing that can be used
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from ebbtide import _core
+from ebbtide.errors import ConfigError, EbbtideError, ExternalError, InputError
+from ebbtide.llm.cache import LlmCache
+from ebbtide.llm.replies import Message, Reply, Usage
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+__all__ = ["LlmClient"]
+
+Structured = Literal["json_schema", "json_object", "none"]
+
+_REFUSED_REQUEST = frozenset({400, 413, 422})
+"""HTTP statuses that blame the request and not the endpoint or the key."""
+_SHOWN = 300
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+
+class LlmClient:
+    """A model behind an OpenAI-compatible endpoint. Safe to share between threads."""
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        api_key_variable: str | None = None,
+        cache: LlmCache | None = None,
+        seed: int = 0,
+        timeout: float = 60.0,
+        attempts: int = 4,
+        structured: Structured = "json_schema",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Make a client; nothing is sent yet.
+
+        Args:
+            model: Name of the model at the endpoint.
+            base_url: The endpoint, up to and including ``/v1``.
+            api_key: The key, where the endpoint wants one. It is neither stored,
+                logged nor shown.
+            api_key_variable: Name of the environment variable that holds it, instead.
+            cache: Where replies are kept; closed by whoever opened it.
+            seed: Sent along, for endpoints that honour it.
+            timeout: Seconds to wait for the endpoint, per attempt.
+            attempts: How often a request is tried, at least 1: on a lost connection,
+                a time-out, HTTP 408, 409, 429 and 5xx, with growing pauses or
+                those that the endpoint asks for, and as often on unusable replies.
+            structured: How a JSON reply is asked for; ``json_object`` and ``none``
+                are for endpoints that know no schemas. It is validated in any case.
+            parameters: Fields of the request to set or, with None, to leave out,
+                for models that refuse a field, as in
+                ``{"temperature": None, "reasoning_effort": "low"}``.
+
+        Raises:
+            ConfigError: ``config.model_missing``: openai or jsonschema is not installed.
+            InputError: ``input.field``: an argument that cannot be used, or no such
+                environment variable.
+        """
+        if not model or not base_url.startswith(("http://", "https://")):
+            message = "a language model needs a name and a base_url that starts with http"
+            raise InputError(message, "input.field")
+        if attempts < 1 or not 0.0 < timeout < math.inf:
+            message = "attempts must be at least 1 and timeout a positive number of seconds"
+            raise InputError(message, "input.field")
+        self._model = model
+        self._base_url = base_url
+        self._key = _key(api_key, api_key_variable)
+        self._cache = cache
+        self._attempts = attempts
+        self._structured = structured
+        defaults = {"model": model, "temperature": 0.0, "seed": seed}
+        self._defaults = defaults | dict(parameters or {})
+        self._lock = threading.Lock()
+        self._logical = self._spent = Usage()
+        self._client = self._connect(timeout)
+
+    def __repr__(self) -> str:
+        return f"LlmClient({self._model!r}, {_without_user(self._base_url)!r})"
+
+    def __enter__(self) -> LlmClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the connections."""
+        self._client.close()
+
+    @property
+    def logical(self) -> Usage:
+        """What the replies so far cost, cached ones at what they cost when first asked."""
+        return self._logical
+
+    @property
+    def spent(self) -> Usage:
+        """What was really asked of the endpoint so far."""
+        return self._spent
+
+    def identity(self) -> dict[str, Any]:
+        """What replies depend on besides the messages; JSON, no credentials."""
+        return {
+            "base_url": _without_user(self._base_url),
+            "structured": self._structured,
+            **self._defaults,
+        }
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """Reply to a conversation, from the cache where it has been asked before.
+
+        Args:
+            messages: The conversation.
+            max_tokens: Most tokens of the reply.
+            schema: JSON schema of the reply, of the subset that endpoints know as
+                strict: every property required, no additional ones. Without one the
+                reply is plain text.
+
+        Raises:
+            EbbtideError: ``llm.unavailable``, ``llm.request`` or ``llm.answer``.
+            InputError: ``input.field``: the schema is not valid.
+            StoreError: ``store.sqlite``: the cache cannot be read or written.
+        """
+        checker = None if schema is None else _validator(schema)
+        request = self._request(messages, max_tokens, schema)
+        if self._cache is None:
+            return self._fresh(request, checker)
+        key = LlmCache.key({"identity": self.identity(), "request": request})
+        reply = _from_cache(self._cache.get(key), checker)
+        if reply is not None:
+            self._meter(reply.usage, spent=False)
+            return reply
+        reply = self._fresh(request, checker)
+        kept = {"text": reply.text, "finish": reply.finish, "usage": asdict(reply.usage)}
+        self._cache.put(key, kept)
+        return reply
+
+    def _request(
+        self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        fields: dict[str, Any] = {"messages": [dict(m) for m in messages], "max_tokens": max_tokens}
+        if schema is not None and self._structured == "json_schema":
+            described = {"name": "reply", "strict": True, "schema": dict(schema)}
+            fields["response_format"] = {"type": "json_schema", "json_schema": described}
+        elif schema is not None and self._structured == "json_object":
+            fields["response_format"] = {"type": "json_object"}
+        fields |= self._defaults
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _fresh(self, request: dict[str, Any], checker: Validator | None) -> Reply:
+        """Ask, and ask again with the mistake pointed out while the reply cannot be used."""
+        messages = list(request["messages"])
+        usage = Usage()
+        wrong = ""
+        for _ in range(self._attempts):
+            try:
+                text, finish, cost = self._send(request | {"messages": messages})
+            except ValueError as error:
+                wrong = f"not a chat completion ({error})"
+                continue
+            usage += cost
+            self._meter(cost, spent=True)
+            try:
+                return Reply(text, _value(text, checker), finish, usage, cached=False)
+            except ValueError as error:
+                wrong = f"{error} (it stopped for: {finish})"
+            # The same messages would get the same reply: temperature and seed are fixed.
+            correction = f"That cannot be used: {wrong}. Reply with valid JSON only."
+            messages = [
+                *request["messages"],
+                {"role": "assistant", "content": text or "(nothing)"},
+                {"role": "user", "content": correction},
+            ]
+        raise self._failed(f"no usable reply in {self._attempts} attempts: {wrong}", "llm.answer")
+
+    def _send(self, request: dict[str, Any]) -> tuple[str, str, Usage]:
+        """Text, reason of stopping and cost of one reply.
+
+        Raises:
+            ValueError: The body is no chat completion.
+        """
+        import openai
+
+        try:
+            completion = self._client.chat.completions.create(**request)
+        except openai.APIStatusError as error:
+            refused = error.status_code in _REFUSED_REQUEST
+            code = "llm.request" if refused else "llm.unavailable"
+            raise self._failed(f"HTTP {error.status_code}: {error.message}", code) from None
+        except openai.APITimeoutError:
+            raise self._failed("no reply in time", "llm.unavailable") from None
+        except openai.APIConnectionError as error:
+            reason = f"no connection ({error.__cause__ or error})"
+            raise self._failed(reason, "llm.unavailable") from None
+        except openai.APIError as error:
+            raise ValueError(error.message) from None
+        text, finish = _content(completion)
+        return text, finish, _cost(completion, request["messages"], text)
+
+    def _failed(self, reason: str, code: str) -> EbbtideError:
+        if self._key:
+            reason = reason.replace(self._key, "***")
+        endpoint = _without_user(self._base_url)
+        return _failure(f"{self._model} at {endpoint}: {reason[:_SHOWN]}", code)
+
+    def _meter(self, usage: Usage, *, spent: bool) -> None:
+        with self._lock:
+            self._logical += usage
+            if spent:
+                self._spent += usage
+
+    def _connect(self, timeout: float) -> Any:
+        try:
+            import jsonschema  # noqa: F401
+            import openai
+        except ImportError as error:
+            message = f'{error.name} is not installed: pip install "ebbtide[llm]"'
+            raise ConfigError(message, "config.model_missing") from error
+        client = openai.OpenAI(
+            # Without a key the package would look for one of its own in the environment.
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            timeout=timeout,
+            max_retries=self._attempts - 1,
+        )
+        # Likewise: an endpoint is told nothing that the caller did not name.
+        client.organization = client.project = None
+        return client
+
+
+def _failure(message: str, code: str) -> ExternalError:
+    """An error of the ``llm`` family."""
+    return ExternalError(message, code)
+
+
+def _key(given: str | None, variable: str | None) -> str:
+    if variable is None:
+        return given or ""
+    if given is not None:
+        raise InputError("give api_key or api_key_variable, not both", "input.field")
+    if not os.environ.get(variable):
+        raise InputError(f"the environment variable {variable} is not set", "input.field")
+    return os.environ[variable]
+
+
+def _without_user(url: str) -> str:
+    """An address without a user name and password in it."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
+
+
+def _validator(schema: Mapping[str, Any]) -> Validator:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise InputError(f"not a JSON schema: {error.message}", "input.field") from error
+    return Draft202012Validator(schema)
+
+
+def _content(completion: Any) -> tuple[str, str]:
+    """Text and reason of stopping.
+
+    Raises:
+        ValueError: There is no message; the package lets any body through.
+    """
+    choices = getattr(completion, "choices", None)
+    message = getattr(choices[0], "message", None) if choices else None
+    if not choices or message is None:
+        raise ValueError("it holds no message")
+    # JSON can hold half a surrogate pair, which nothing could write to a file.
+    text = str(message.content or "").encode("utf-8", "replace").decode()
+    return text, str(choices[0].finish_reason or "unknown")
+
+
+def _cost(completion: Any, messages: Sequence[Message], text: str) -> Usage:
+    usage = getattr(completion, "usage", None)
+    if usage is not None and isinstance(usage.prompt_tokens, int):
+        return Usage(usage.prompt_tokens, int(usage.completion_tokens or 0), 1, 0)
+    asked = sum(_core.count_tokens(message["content"], "cl100k_base") for message in messages)
+    return Usage(asked, _core.count_tokens(text, "cl100k_base"), 1, 1)
+
+
+def _value(text: str, checker: Validator | None) -> Any:
+    """The JSON value of a reply.
+
+    Raises:
+        ValueError: It is none, or not what the schema says.
+    """
+    from jsonschema.exceptions import best_match
+
+    if checker is None:
+        return None
+    fenced = _FENCED.fullmatch(text.strip())
+    try:
+        value = json.loads(fenced[1] if fenced else text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except ValueError as error:
+        raise ValueError(f"it is not JSON, {error}") from error
+    found = best_match(checker.iter_errors(value))
+    if found is not None:
+        raise ValueError(f"it is not as the schema says, {found.message[:_SHOWN]}")
+    return value
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _from_cache(kept: Mapping[str, Any] | None, checker: Validator | None) -> Reply | None:
+    """A kept reply; None where there is none, or it is damaged."""
+    try:
+        if kept is None:
+            return None
+        text = str(kept["text"])
+        value = _value(text, checker)
+        return Reply(text, value, str(kept["finish"]), Usage(**kept["usage"]), cached=True)
+    except (KeyError, TypeError, ValueError):
+        return None

