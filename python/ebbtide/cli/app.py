@@ -8,7 +8,16 @@ from typing import Annotated, cast
 
 import typer
 
-from ebbtide.cli import asking, configuring, evaluating, inspecting, maintaining, replaying
+from ebbtide.cli import (
+    answering,
+    asking,
+    comparing,
+    configuring,
+    evaluating,
+    inspecting,
+    maintaining,
+    replaying,
+)
 from ebbtide.cli.common import examples
 from ebbtide.cli.output import fail, finish, prepare_streams, write
 
@@ -32,6 +41,8 @@ app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.add_typer(configuring.app, name="config")
+for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
+    evaluating.app.command()(command)
 app.add_typer(evaluating.app, name="eval")
 
 

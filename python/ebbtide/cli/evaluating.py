@@ -12,13 +12,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ebbtide.cli.common import JsonOption, examples
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import print_json, stderr, write
 from ebbtide.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from ebbtide.evals.run import Plan
 
-__all__ = ["app"]
+__all__ = [
+    "CacheOption",
+    "DataOption",
+    "LimitOption",
+    "OutOption",
+    "PeerOption",
+    "SetOption",
+    "SystemOption",
+    "WorkersOption",
+    "app",
+    "plan_of",
+    "settings",
+]
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -44,8 +56,8 @@ SystemOption = Annotated[
     list[str] | None,
     typer.Option(
         "--system",
-        help="A system: full, last_n, bm25, dense, rrf, paper, default; may be repeated. "
-        "All of them by default.",
+        help="A system: full, last_n, bm25, dense, rrf, paper, default, or with --peer "
+        "dmf-memory, dmf-memory-5, dmf-memory-20; may be repeated. All of the former by default.",
     ),
 ]
 OutOption = Annotated[
@@ -61,6 +73,14 @@ CacheOption = Annotated[
     Path | None,
     typer.Option("--cache", help="File that keeps analyses, for a faster second run."),
 ]
+PeerOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--peer",
+        help="Directory of dmf-memory's own environment; prepared there the first time "
+        "(1 GB, some minutes). Adds the system dmf-memory.",
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="A setting; may be repeated."),
@@ -75,11 +95,12 @@ def locomo(
     workers: WorkersOption = None,
     limit: LimitOption = None,
     cache: CacheOption = None,
+    peer: PeerOption = None,
     setting: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure on LoCoMo (snap-research/locomo's JSON, or parts of it)."""
-    plan = _plan("locomo", data, system, limit=limit, cache=cache, setting=setting)
+    plan = plan_of("locomo", data, system, limit=limit, cache=cache, peer=peer, setting=setting)
     _run(plan, out, workers, as_json=as_json)
 
 
@@ -91,11 +112,14 @@ def longmemeval(
     workers: WorkersOption = None,
     limit: LimitOption = None,
     cache: CacheOption = None,
+    peer: PeerOption = None,
     setting: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure on LongMemEval (its JSON, or one instance a line)."""
-    plan = _plan("longmemeval", data, system, limit=limit, cache=cache, setting=setting)
+    plan = plan_of(
+        "longmemeval", data, system, limit=limit, cache=cache, peer=peer, setting=setting
+    )
     _run(plan, out, workers, as_json=as_json)
 
 
@@ -116,13 +140,14 @@ def noise(
     workers: WorkersOption = None,
     limit: LimitOption = None,
     cache: CacheOption = None,
+    peer: PeerOption = None,
     setting: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure on LoCoMo with noise: a published file, or noise of our own."""
     from dataclasses import replace
 
-    plan = _plan("noise", data, system, limit=limit, cache=cache, setting=setting)
+    plan = plan_of("noise", data, system, limit=limit, cache=cache, peer=peer, setting=setting)
     plan = replace(plan, noise=ratio, ratio_of=ratio_of.value, seed=seed)
     _run(plan, out, workers, as_json=as_json)
 
@@ -143,34 +168,54 @@ def report(
         write("\n".join(map(str, written)))
 
 
-def _plan(
+def plan_of(
     dataset: str,
     data: Path,
     systems: list[str] | None,
     *,
     limit: int | None,
     cache: Path | None,
+    peer: Path | None,
     setting: list[str] | None,
 ) -> Plan:
+    """The run that the options describe."""
     from ebbtide.evals.run import Plan
-    from ebbtide.evals.systems import SYSTEMS, Options
+    from ebbtide.evals.systems import PEERS, SYSTEMS, Options
 
+    named = tuple(dict.fromkeys(systems or SYSTEMS))
+    if peer is not None:
+        peer = _prepared(peer)
+        if peer is None:
+            named = tuple(name for name in named if name not in PEERS)
+        elif not set(named) & set(PEERS):
+            named = (*named, PEERS[0])
     return Plan(
         dataset=dataset,
         data=data,
-        systems=tuple(dict.fromkeys(systems)) if systems else SYSTEMS,
+        systems=named,
         limit=limit,
-        options=Options(changes=_changes(setting or []), cache=cache),
+        options=Options(changes=settings(setting or []), cache=cache, peer=peer),
         command=shlex.join(["ebbtide", *sys.argv[1:]]),
     )
 
 
-def _changes(settings: list[str]) -> dict[str, dict[str, Any]]:
+def _prepared(directory: Path) -> Path | None:
+    """The peer's environment; None, with a word why, where it cannot be had."""
+    from ebbtide.evals.peers import PeerUnavailableError, peer_environment
+
+    try:
+        return peer_environment(directory).directory
+    except PeerUnavailableError as error:
+        stderr().print(f"note: {error}; left out", markup=False)
+        return None
+
+
+def settings(given: list[str]) -> dict[str, dict[str, Any]]:
     """``section.key=value`` as nested settings; the value as in TOML, else a text."""
     import tomllib
 
     changes: dict[str, dict[str, Any]] = {}
-    for one in settings:
+    for one in given:
         name, equals, value = one.partition("=")
         section, dot, key = name.partition(".")
         if not (equals and dot and key):

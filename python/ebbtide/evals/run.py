@@ -95,7 +95,15 @@ class Plan:
             "seed": self.seed,
             "budgets": list(self.budgets),
             "configs": configs,
-        }
+        } | self._peer()
+
+    def _peer(self) -> dict[str, Any]:
+        """What the peer's environment consists of, where one is run."""
+        if self.options.peer is None:
+            return {}
+        from ebbtide.evals.peers import open_environment
+
+        return {"peer": dict(open_environment(self.options.peer).details)}
 
 
 def evaluate(
@@ -324,6 +332,7 @@ def _merge(
             "ratio_of": plan.ratio_of,
             "budgets": list(plan.budgets),
             "changes": asdict(plan.options)["changes"],
+            "peer": identity.get("peer"),
         },
         "versions": versions(),
         "machine": machine(),
