@@ -21,9 +21,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import typer
 
 import ebbtide
 from ebbtide import _core
+from ebbtide.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
@@ -123,8 +125,26 @@ def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def ebbtide_commands(page: Path) -> list[list[str]]:
-    return [words for words in commands(page) if words[0] == "ebbtide"]
+def ebbtide_commands(page: Path, *, evaluating: bool = False) -> list[list[str]]:
+    """Commands of a page: those of `ebbtide eval`, which need datasets, or the others."""
+    return [
+        words
+        for words in commands(page)
+        if words[0] == "ebbtide" and (words[1] == "eval") == evaluating
+    ]
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in COMMAND_PAGES if ebbtide_commands(p, evaluating=True)], ids=name_of
+)
+def test_evaluation_commands_of_the_pages_are_understood(page: Path) -> None:
+    for words in ebbtide_commands(page, evaluating=True):
+        command, rest = typer.main.get_command(app), words[1:]
+        context = command.make_context("ebbtide", rest)
+        while hasattr(command, "resolve_command"):
+            rest = [*context._protected_args, *context.args]
+            _, command, rest = command.resolve_command(context, rest)
+            context = command.make_context(command.name, list(rest), parent=context)
 
 
 @pytest.mark.parametrize("page", [p for p in COMMAND_PAGES if ebbtide_commands(p)], ids=name_of)
