@@ -1,0 +1,198 @@
+"""Every term of the default ranking, on the smallest conversation that has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ebbtide import Config, Memory
+
+ANA, BEN = {"speaker": "Ana"}, {"speaker": "Ben"}
+
+
+def said(text: str, **fields: Any) -> dict[str, Any]:
+    return {"text": text, **fields}
+
+
+MOVE = [
+    said("I live in Lisbon.", **ANA),
+    said("I live in Porto now.", **ANA),
+    said("Nice weather today.", **BEN),
+]
+BOSS = [
+    said("The boss of the sales team is called Matthias."),
+    said("My boss is called Henrike."),
+    said("It rains in Lyon."),
+]
+GYM = [
+    said("I go rowing on Mondays."),
+    said("The dog is asleep."),
+    said("From this week I go rowing on Fridays instead."),
+]
+
+# Term, conversation, question, for each turn the sign of the term (None: whatever it is).
+CASES: list[tuple[str, list[dict[str, Any]], str, list[int | None], dict[str, Any]]] = [
+    ("speaker", MOVE, "Where does Ana live?", [1, 1, 0], {}),
+    ("other", MOVE, "Where does Ana live?", [0, 0, -1], {}),
+    ("current", MOVE, "Where does Ana live now?", [0, 1, 0], {}),
+    ("stale", MOVE, "Where does Ana live now?", [-1, 0, 0], {}),
+    ("former", MOVE, "Where did Ana live before?", [1, 0, 0], {}),
+    ("original", MOVE, "Where did Ana originally live?", [1, 0, 0], {}),
+    ("owner", BOSS, "What is my boss called?", [0, 1, 0], {}),
+    ("update", GYM, "On which day do I go rowing?", [0, 0, 1], {}),
+    ("outdated", GYM, "On which day do I go rowing?", [-1, 0, 0], {}),
+    (
+        "anchor",
+        [said("Our coach is Anders."), said("Our new coach is Petra."), said("Tea is ready.")],
+        "Who was our coach before Petra?",
+        [0, -1, 0],
+        {},
+    ),
+    (
+        "polarity",
+        [said("Nora is coming to the party."), said("Freya is not coming to the party.")],
+        "Who is not coming to the party?",
+        [-1, 1],
+        {},
+    ),
+    (
+        "hedged",
+        [said("The cause is probably the firewall."), said("The cause is the certificate.")],
+        "What is the cause?",
+        [-1, 0],
+        {},
+    ),
+    (
+        "date_range",
+        [
+            said("I painted the hallway.", timestamp="2025-03-09T10:00:00Z"),
+            said("I painted the fence.", timestamp="2025-02-01T10:00:00Z"),
+        ],
+        "What did I paint yesterday?",
+        [1, -1],
+        {"query_time": "2025-03-10T10:00:00Z"},
+    ),
+    (
+        "time",
+        [said("The meeting is on 3 May 2025."), said("The meeting is dull.")],
+        "When is the meeting?",
+        [1, 0],
+        {},
+    ),
+    (
+        "answer",
+        [said("Rui Costa fixed the boiler."), said("Somebody fixed the boiler.")],
+        "Who fixed the boiler?",
+        [1, 0],
+        {},
+    ),
+    (
+        "entities",
+        [said("Rui flew to Oslo."), said("somebody flew there")],
+        "Who flew to Oslo?",
+        [1, 0],
+        {},
+    ),
+    (
+        "reply",
+        [said("What is your cat called?", **BEN), said("She is Moss.", **ANA)],
+        "What is Ana's cat called?",
+        [0, 1],
+        {},
+    ),
+    (
+        "role",
+        [said("I drink tea."), said("Tea is healthy.", role="assistant")],
+        "What do I drink?",
+        [1, 0],
+        {},
+    ),
+    (
+        "role",
+        [said("Bread needs salt."), said("Try rye bread.", role="assistant")],
+        "Which bread did you suggest?",
+        [0, 1],
+        {},
+    ),
+    (
+        "system_or_tool",
+        [said("You are a baker.", role="system"), said("The baker is closed.")],
+        "Is the baker closed?",
+        [-1, 0],
+        {},
+    ),
+    (
+        "question",
+        [said("Where is the key?"), said("The key is under the mat.")],
+        "Where is the key?",
+        [-1, 0],
+        {},
+    ),
+    ("social", [said("Thanks!"), said("The key is here.")], "Where is the key?", [-1, 0], {}),
+    (
+        "bm25",
+        [said("The invoice port is 8080."), said("Cats sleep.")],
+        "Which port has the invoice?",
+        [1, 0],
+        {},
+    ),
+    (
+        "bm25_neighbours",
+        [said("The invoice port?"), said("It is 8080."), said("Cats."), said("Dogs.")],
+        "Which port has the invoice?",
+        [0, 1, None, 0],
+        {},
+    ),
+    *(
+        (
+            term,
+            [said("The invoice service listens on port 8080."), said("Cats sleep all day.")],
+            "Which port does the invoice service use?",
+            [1, 0],
+            {},
+        )
+        for term in ("late_own", "dense", "answerability")
+    ),
+    *(
+        (
+            term,
+            [
+                said("Which port does the invoice service use?"),
+                said("8080."),
+                *(said(f"Cats sleep {n} hours.") for n in range(4)),
+            ],
+            "Which port does the invoice service use?",
+            [1, 1, None, None, None, None],
+            {},
+        )
+        for term in ("late_window", "late_previous")
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("term", "turns", "question", "signs", "options"),
+    CASES,
+    ids=[f"{n}-{case[0]}" for n, case in enumerate(CASES)],
+)
+def test_each_term(
+    term: str,
+    turns: list[dict[str, Any]],
+    question: str,
+    signs: list[int | None],
+    options: dict[str, Any],
+) -> None:
+    with Memory.in_memory() as memory:
+        memory.add_many(turns)
+        found = memory.retrieve(question, limit=len(turns), **options)
+    values = {item.turn.interaction_id: item.features.get(term, 0.0) for item in found}
+    for number, sign in enumerate(signs):
+        if sign is not None:
+            value = values[number]
+            assert (value > 0) - (value < 0) == sign, f"{term} of turn {number} is {value}"
+
+
+def test_every_term_has_a_case() -> None:
+    # The weight of `role` where a role is asked for.
+    assert {case[0] for case in CASES} | {"asked_role"} == set(Config()["ranking"])
