@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Analyser", "Analysis", "Question"]
 
+_MONTHS = "january february march april may june july august september october november december"
+_DAYS = "monday tuesday wednesday thursday friday saturday sunday week month year weekend day"
+_TIME_WORDS = frozenset(f"{_MONTHS} {_DAYS}".split())
+
 _DEFAULT_MODELS = ("bge-small-en-v1.5", "BAAI/bge-small-en-v1.5")
 
 
@@ -189,7 +193,8 @@ class Analyser:
         terms: list[str | None] = []
         if tokens is not None:
             parsed = doc if embedded == text else self._spacy.parse(embedded)
-            terms = _token_terms(self._spacy, parsed, spans)
+            dated = frame.first is not None or frame.last is not None
+            terms = _token_terms(self._spacy, parsed, spans, undated=dated)
         return Question(frame, vector, tokens, terms)
 
     def _model(self) -> Any:
@@ -250,14 +255,30 @@ def without_names(text: str, speakers: Sequence[str]) -> str:
     return bare if re.search(r"\w", bare) else text
 
 
-def _token_terms(spacy: SpacyAnalyser, doc: Any, spans: Any) -> list[str | None]:
-    """For each word piece, the term of the spaCy token that it lies in."""
+def _token_terms(spacy: SpacyAnalyser, doc: Any, spans: Any, *, undated: bool) -> list[str | None]:
+    """For each word piece, the term of the spaCy token that it lies in.
+
+    Args:
+        spacy: The analyser that made the parse.
+        doc: The parse.
+        spans: Characters of each word piece.
+        undated: Leave the words of dates out: where the question's days are known,
+            turns are compared by day, and "May" would only draw in other talk of it.
+    """
     by_character: dict[int, str | None] = {}
     for token in doc:
-        terms = spacy.token_terms(token)
+        terms = () if undated and _tells_time(token) else spacy.token_terms(token)
         for at in range(token.idx, token.idx + len(token)):
             by_character[at] = terms[0] if terms else None
     return [by_character.get(int(start)) for start, _ in spans]
+
+
+def _tells_time(token: Any) -> bool:
+    return (
+        token.ent_type_ in {"DATE", "TIME"}
+        or token.pos_ == "NUM"
+        or token.lemma_.lower() in _TIME_WORDS
+    )
 
 
 def _without_prefix(

@@ -183,7 +183,6 @@ pub struct Ranking {
     pub polarity: f64,
     pub hedged: f64,
     pub owner: f64,
-    pub other: f64,
     pub anchor: f64,
     pub system_or_tool: f64,
     pub social: f64,

@@ -90,8 +90,7 @@ impl Engine {
             );
         }
         if r.enable_bm25 {
-            let stems: Vec<String> = lexical.iter().map(|t| text::stem(t)).collect();
-            put(self.bm25.bm25(&stems, k, admit), "bm25");
+            put(self.bm25.bm25(&self.query_stems(frame), k, admit), "bm25");
         }
         if config.ltm.cards_enabled {
             let admit_card = |n: u64| {
@@ -163,6 +162,13 @@ impl Engine {
         hits
     }
 
+    pub(super) fn query_stems(&self, frame: &QueryFrame) -> Vec<String> {
+        self.query_terms(frame)
+            .iter()
+            .map(|t| text::stem(t))
+            .collect()
+    }
+
     pub(super) fn query_terms(&self, frame: &QueryFrame) -> Vec<String> {
         let mut terms = frame.terms.clone();
         terms.extend(text::cjk_bigrams(&frame.text));
@@ -171,7 +177,7 @@ impl Engine {
 
     pub(super) fn read_candidates(&self, pool: &mut [Candidate]) -> Result<()> {
         let store = self.store();
-        for c in pool {
+        for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
             match self.known(&store, c.id)? {
                 Some(known) => c.known = known,
                 // Erased by the writer since this reader was opened.
@@ -183,7 +189,7 @@ impl Engine {
 
     /// Hard filters (section 9.3, step 3).
     pub(super) fn filter(&self, pool: &mut [Candidate], frame: &QueryFrame, r: &Retrieval) {
-        for c in pool.iter_mut() {
+        for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
             let validity = self.validity_of(c);
             let keep_old = frame.historical() && r.include_superseded_when_historical;
             if validity == Validity::Current || keep_old || r.stale_policy != "drop" {

@@ -4,6 +4,7 @@ mod assemble;
 mod candidates;
 mod digest;
 mod explain;
+mod first_stage;
 mod load;
 mod rank;
 mod read;

@@ -5,7 +5,6 @@ use super::Engine;
 use super::read::Candidate;
 use crate::config::{Config, Ranking, Retrieval};
 use crate::error::Result;
-use crate::order::best_first;
 use crate::retrieve::cards::contains_words;
 use crate::retrieve::features::NEUTRAL;
 use crate::retrieve::{Query, QueryFrame, late};
@@ -39,25 +38,22 @@ struct Late {
 }
 
 impl Engine {
-    /// Scores every candidate; those past the first stage are dropped.
+    /// Scores every candidate that is not dropped.
     pub(super) fn rank_fused(
         &self,
         pool: &mut [Candidate],
         query: &Query,
+        stems: &[String],
         c: &Config,
-        reach: usize,
     ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
-        let stems: Vec<String> = self
-            .query_terms(&query.frame)
-            .iter()
-            .map(|t| text::stem(t))
-            .collect();
         let bm25: Column = pool
             .iter()
-            .map(|c| self.bm25.bm25_of(&stems, c.id))
+            .map(|c| match c.dropped {
+                None => self.bm25.bm25_of(stems, c.id),
+                Some(_) => 0.0,
+            })
             .collect();
-        self.first_stage(pool, &bm25, r.late_interaction_k.max(reach).max(1));
         let top = bm25.iter().copied().fold(0.0, f64::max);
         let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
         let late = if r.late_interaction {
@@ -77,15 +73,17 @@ impl Engine {
             })
             .collect();
         let similarity = similarity(pool, late, &answerability, w);
-        let mut matches: Column = absolute.clone();
-        late::min_max(&mut matches);
+        let matches = scaled_over_kept(pool, &absolute);
         let updates = self.updates(pool, &matches, &query.frame);
         for (i, c) in pool.iter_mut().enumerate() {
+            if c.dropped.is_some() {
+                continue;
+            }
             c.terms = similarity[i].clone();
             let near = self.neighbours(c.id, r.late_interaction_window);
             let near = near.iter().filter(|n| **n != c.id);
             let best = near
-                .map(|n| self.bm25.bm25_of(&stems, *n))
+                .map(|n| self.bm25.bm25_of(stems, *n))
                 .fold(0.0, f64::max);
             c.terms.insert("bm25", w.bm25 * share(bm25[i]));
             c.terms
@@ -94,11 +92,7 @@ impl Engine {
             c.terms.extend(said);
             let standing = self.what_stands(c, &query.frame, w);
             c.terms.extend(standing);
-            let now = if query.frame.currentness == "current" {
-                1.25
-            } else {
-                1.0
-            };
+            let now = if query.frame.is_present { 1.25 } else { 1.0 };
             let changes = [
                 ("update", w.update * now * updates.updates[i]),
                 ("outdated", -w.outdated * now * updates.outdated[i]),
@@ -126,20 +120,6 @@ impl Engine {
             c.confidence = self.confidence(c, absolute[i], &query.frame);
         }
         Ok(())
-    }
-
-    /// Half dense, half BM25, each scaled over the pool: the best `keep` go on.
-    fn first_stage(&self, pool: &mut [Candidate], bm25: &[f64], keep: usize) {
-        let mut dense: Column = pool.iter().map(|c| c.answerability.features[0]).collect();
-        let mut bm25 = bm25.to_vec();
-        late::min_max(&mut dense);
-        late::min_max(&mut bm25);
-        let score = |i: usize| 0.5 * dense[i] + 0.5 * bm25[i];
-        let mut order: Vec<usize> = (0..pool.len()).collect();
-        order.sort_by(|a, b| best_first((score(*a), pool[*a].id), (score(*b), pool[*b].id)));
-        for at in order.into_iter().skip(keep) {
-            pool[at].dropped.get_or_insert("first_stage");
-        }
     }
 
     /// `None` where the question or the memory has no token vectors.
@@ -250,10 +230,6 @@ impl Engine {
             ("role", role),
             ("polarity", w.polarity * polarity),
             ("owner", w.owner * one(says_whose(&c.known.text, q))),
-            (
-                "other",
-                -w.other * one(!q.speakers.is_empty() && f[2] == 0.0),
-            ),
             ("hedged", -w.hedged * one(is_hedged(&c.known.text))),
             ("system_or_tool", -w.system_or_tool * one(aside)),
             ("question", -w.question * one(only_asks)),
@@ -362,6 +338,20 @@ fn asks_about_user(q: &QueryFrame) -> bool {
     contains_words(&text::fold(&q.text), "the user")
 }
 
+/// A column scaled to [0, 1] over the candidates that are not dropped; 0 for those.
+fn scaled_over_kept(pool: &[Candidate], column: &[f64]) -> Column {
+    let kept: Vec<usize> = (0..pool.len())
+        .filter(|i| pool[*i].dropped.is_none())
+        .collect();
+    let mut part: Column = kept.iter().map(|i| column[*i]).collect();
+    late::min_max(&mut part);
+    let mut all = vec![0.0; column.len()];
+    for (i, value) in kept.iter().zip(part) {
+        all[*i] = value;
+    }
+    all
+}
+
 /// Dense and late-interaction terms, scaled over the candidates that are left.
 fn similarity(
     pool: &[Candidate],
@@ -369,18 +359,7 @@ fn similarity(
     answerability: &[f64],
     w: &Ranking,
 ) -> Vec<BTreeMap<&'static str, f64>> {
-    let kept: Vec<usize> = (0..pool.len())
-        .filter(|i| pool[*i].dropped.is_none())
-        .collect();
-    let scaled = |column: &[f64]| {
-        let mut part: Column = kept.iter().map(|i| column[*i]).collect();
-        late::min_max(&mut part);
-        let mut all = vec![0.0; column.len()];
-        for (i, value) in kept.iter().zip(part) {
-            all[*i] = value;
-        }
-        all
-    };
+    let scaled = |column: &[f64]| scaled_over_kept(pool, column);
     let cosine: Column = pool.iter().map(|c| c.answerability.features[0]).collect();
     let mut columns = vec![
         ("dense", w.dense, scaled(&cosine)),

@@ -122,11 +122,17 @@ impl Engine {
         loop {
             let mut pool = self.candidates(query, config, reach, &admit);
             let found = pool.len();
+            let fused = r.late_interaction || r.enable_bm25;
+            let stems = self.query_stems(&query.frame);
+            if fused {
+                let keep = r.late_interaction_k.max(reach).max(1);
+                self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
+            }
             self.read_candidates(&mut pool)?;
             self.filter(&mut pool, &query.frame, r);
             self.judge(&mut pool, query);
-            if r.late_interaction || r.enable_bm25 {
-                self.rank_fused(&mut pool, query, config, reach)?;
+            if fused {
+                self.rank_fused(&mut pool, query, &stems, config)?;
             } else {
                 rank_by_answerability(&mut pool, r);
             }
@@ -135,15 +141,16 @@ impl Engine {
                     .then(best_first((a.score, a.id), (b.score, b.id)))
                     .then(a.card.cmp(&b.card))
             });
+            let narrowed = pool.iter().any(|c| c.dropped == Some("first_stage"));
             let recall = self.assemble(pool, query, config, options)?;
             // Many turns that say the same may have crowded out the others: look
             // further. The paper never yields more than its prefetches do.
             let short = options.limit.is_some() && recall.evidence.len() < wanted;
-            let all = found >= self.turns.len() || reach >= self.turns.len();
+            let all = reach >= self.turns.len() || (!narrowed && found >= self.turns.len());
             if !short || !r.late_interaction || all {
                 return Ok(recall);
             }
-            reach = 4 * reach.max(r.raw_prefetch_k);
+            reach = 4 * reach.max(r.late_interaction_k);
         }
     }
 
@@ -181,7 +188,7 @@ impl Engine {
 
     fn judge(&self, pool: &mut [Candidate], query: &Query) {
         let idf = |t: &str| self.lexical.idf(t);
-        for c in pool.iter_mut() {
+        for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
             let day = self
                 .turns
                 .get(&c.id)
