@@ -196,3 +196,32 @@ def test_each_term(
 def test_every_term_has_a_case() -> None:
     # The weight of `role` where a role is asked for.
     assert {case[0] for case in CASES} | {"asked_role"} == set(Config()["ranking"])
+
+
+def test_the_first_stage_keeps_the_neighbours_of_good_turns() -> None:
+    """A reply that shares no word with the question stays; the rest is dropped by name."""
+    turns = [said(f"Cats sleep for {n} hours.", session_id="a") for n in range(20)]
+    turns += [
+        said("Which port does the invoice service use?", session_id="b"),
+        said("8080, since forever.", session_id="b"),
+    ]
+    config = Config().replace(retrieval={"late_interaction_k": 2})
+    with Memory.in_memory(config=config) as memory:
+        memory.add_many(turns)
+        trace = memory.trace("Which port does the invoice service use?", limit=1)
+    fates = {row["interaction_id"]: row["fate"] for row in trace["candidates"]}
+    assert {i for i, fate in fates.items() if fate != "first_stage"} == {20, 21}
+    assert len(fates) == 22
+
+
+def test_dates_of_a_question_are_compared_by_day_and_not_by_word() -> None:
+    with Memory.in_memory() as memory:
+        question = memory._analyser.question(
+            "What did Ana do on 3 May 2023?", query_time=None, speakers=["ana"], bare=False
+        )
+        undated = memory._analyser.question(
+            "What did Ana do with May?", query_time=None, speakers=["ana"], bare=False
+        )
+    assert question.frame.first == "2023-05-03"
+    assert {term for term in question.token_terms if term} == set()
+    assert undated.frame.first is None

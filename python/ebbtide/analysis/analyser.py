@@ -125,7 +125,7 @@ class Analyser:
         if not turns:
             return []
         texts = [self._embedded_text(turn) for turn in turns]
-        future = _pool().submit(self._passages, texts)
+        future = _pool().submit(self.passages, texts)
         facts = self._facts(turns)
         encoded = future.result()
         vectors: list[Sequence[Any]] = [()] * len(turns)
@@ -150,7 +150,8 @@ class Analyser:
         by_turn = dict(zip(distinct, read, strict=True))
         return [by_turn[turn] for turn in turns]
 
-    def _passages(self, texts: Sequence[str]) -> list[tuple[CanonicalPassage, ...]]:
+    def passages(self, texts: Sequence[str]) -> list[tuple[CanonicalPassage, ...]]:
+        """Embed texts as they are, in order; equal ones once."""
         distinct = list(dict.fromkeys(texts))
         cache = self._cache()
         read = self._encode(distinct) if cache is None else cache.passages(distinct, self._encode)
@@ -162,6 +163,11 @@ class Analyser:
         if not path:
             return None
         return _shared_cache(path, self._spacy.fingerprint, self._embedding_fingerprint())
+
+    def query_vector(self, text: str) -> NDArray[np.float32]:
+        """Embed a question as it is: float32 [d], not normalised."""
+        vector: NDArray[np.float32] = self._encode_question(text, bare=True)[0]
+        return vector
 
     def question(
         self,

@@ -118,7 +118,7 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
     elif name == "full":
         yield _Full(conversation)
     elif name in _RANKERS:
-        yield _Listed(conversation, _RANKERS[name](conversation))
+        yield _Listed(conversation, _RANKERS[name](conversation, options))
     else:
         message = f"there is no system {name!r}; choose from {', '.join(SYSTEMS)}"
         raise InputError(message, "input.field")
@@ -220,7 +220,7 @@ def _spoken(conversation: Conversation) -> list[str]:
     return [f"{t.speaker}: {t.text}" if t.speaker else t.text for t in conversation.turns]
 
 
-def _last_n(conversation: Conversation) -> _Rank:
+def _last_n(conversation: Conversation, options: Options) -> _Rank:
     count = len(conversation.turns)
 
     def rank(question: Question, limit: int) -> list[int]:
@@ -229,7 +229,7 @@ def _last_n(conversation: Conversation) -> _Rank:
     return rank
 
 
-def _bm25(conversation: Conversation) -> _Rank:
+def _bm25(conversation: Conversation, options: Options) -> _Rank:
     import bm25s
     import Stemmer
 
@@ -257,24 +257,26 @@ def _full_scores(index: Any, query: Any, count: int) -> list[float]:
     return by_place
 
 
-def _dense(conversation: Conversation) -> _Rank:
+def _dense(conversation: Conversation, options: Options) -> _Rank:
     import numpy as np
 
-    from ebbtide.analysis.embedding import OnnxEmbedder
+    from ebbtide.analysis.analyser import Analyser
 
-    model = OnnxEmbedder()
-    turns = model.embed(_spoken(conversation)).astype(np.float64)
-    turns /= np.maximum(np.linalg.norm(turns, axis=1, keepdims=True), 1e-12)
+    reader = Analyser(options.config("default")["nlp"])
+    passages = reader.passages(_spoken(conversation))
+    vectors = np.vstack([p.vector for each in passages for p in each]).astype(np.float64)
+    starts = np.cumsum([0, *(len(each) for each in passages[:-1])])
 
     def rank(question: Question, limit: int) -> list[int]:
-        scores = turns @ model.embed_query(question.text).astype(np.float64)
-        return _best(scores.tolist(), limit)
+        scores = vectors @ reader.query_vector(question.text).astype(np.float64)
+        # A long turn counts by its nearest passage.
+        return _best(np.maximum.reduceat(scores, starts).tolist(), limit)
 
     return rank
 
 
-def _rrf(conversation: Conversation) -> _Rank:
-    parts = [_bm25(conversation), _dense(conversation)]
+def _rrf(conversation: Conversation, options: Options) -> _Rank:
+    parts = [_bm25(conversation, options), _dense(conversation, options)]
     count = len(conversation.turns)
 
     def rank(question: Question, limit: int) -> list[int]:
@@ -287,7 +289,7 @@ def _rrf(conversation: Conversation) -> _Rank:
     return rank
 
 
-_RANKERS: Mapping[str, Callable[[Conversation], _Rank]] = {
+_RANKERS: Mapping[str, Callable[[Conversation, Options], _Rank]] = {
     "last_n": _last_n,
     "bm25": _bm25,
     "dense": _dense,
