@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide.errors import EbbtideError, InputError
+from ebbtide.errors import EbbtideError, ExternalError, InputError
 from ebbtide.evals.datasets import Question
 from ebbtide.evals.endtoend import (
     answer_question,
@@ -164,7 +164,7 @@ class Script:
         self.asked.append(prompt)
         for words, code in self.errors.items():
             if words in prompt:
-                raise EbbtideError("as the test wants it", code)
+                raise ExternalError("as the test wants it", code)
         self.logical += Usage(10, 2, 1)
         self.spent += Usage(10, 2, 1)
         data = None if schema is None else {"verdict": self.verdict}
@@ -225,7 +225,7 @@ def test_a_context_too_long_for_the_model_is_that_systems_failure(
     plan.data.write_text(json.dumps(samples[:1]))
     with (
         LlmClient("smollm2", address, timeout=50.0) as client,
-        pytest.raises(EbbtideError, match="no question about first") as caught,
+        pytest.raises(ExternalError, match="no question about first") as caught,
     ):
         end_to_end(plan, tmp_path / "out", client)
     assert caught.value.code == "llm.request"
@@ -302,6 +302,24 @@ def test_a_run_goes_on_where_it_stopped(plan: Plan, tmp_path: Path) -> None:
     assert summary["digest"] == end_to_end(plan, tmp_path / "whole", Script())["digest"]
     with pytest.raises(InputError, match="context_tokens differs"):
         end_to_end(plan, out, model, context_tokens=99)
+
+
+def test_answers_of_a_conversation_that_was_cut_off_are_kept(plan: Plan, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    model = Script()
+    model.errors = {"When did": "llm.unavailable"}
+    with pytest.raises(EbbtideError, match="as the test wants it"):
+        end_to_end(plan, out, model)
+    begun = out / "parts" / "full" / "00001.jsonl"
+    assert [path.name for path in (out / "parts").rglob("*.*")] == [begun.name]
+    with begun.open("a", encoding="utf-8") as file:
+        file.write('\n{"question_id": "cut')
+    model = Script()
+    summary = end_to_end(plan, out, model)
+    # Six rows, one of them kept: its question is not asked again.
+    assert len(model.asked) == 2 * 5
+    assert summary["digest"] == end_to_end(plan, tmp_path / "whole", Script())["digest"]
+    assert {path.suffix for path in (out / "parts").rglob("*.*")} == {".json"}
 
 
 def test_a_refused_answer_is_a_row_and_a_missing_verdict_is_not_judged(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide.errors import ConfigError, EbbtideError, InputError, StoreError
+from ebbtide.errors import ConfigError, EbbtideError, ExternalError, InputError, StoreError
 from ebbtide.llm import LlmCache, LlmClient, Usage
 
 pytest.importorskip("openai", reason='openai is not installed: pip install "ebbtide[llm]"')
@@ -32,7 +32,7 @@ SECRET = "sk-very-secret-42"
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
-def completion(text: str, usage: dict[str, int] | None = USAGE, finish: str = "stop") -> bytes:
+def completion(text: str, usage: Any = USAGE, finish: str = "stop") -> bytes:
     choice = {
         "index": 0,
         "finish_reason": finish,
@@ -170,6 +170,7 @@ def test_attempts_are_bounded_and_a_refusal_is_not_repeated(
     with LlmClient("m", endpoint.url, api_key=SECRET, attempts=3) as client:
         error = code_of(client)
     assert error.code == code
+    assert isinstance(error, ExternalError)
     assert f"HTTP {status}" in str(error)
     assert SECRET not in str(error)
     assert error.__cause__ is None
@@ -248,7 +249,31 @@ def test_unusable_replies_end_with_their_tokens_counted(
         assert client.ask(MESSAGES, max_tokens=20, schema=SCHEMA).cached is False
 
 
-@pytest.mark.parametrize("body", [b"{", b"null", b'{"choices": []}', b'{"choices": null}', b"[1]"])
+def test_fields_that_the_package_does_not_know_are_sent_too(endpoint: Endpoint) -> None:
+    with LlmClient("m", endpoint.url, parameters={"top_k": 1, "extra_body": {"a": 2}}) as client:
+        client.ask(MESSAGES, max_tokens=20)
+    assert endpoint.requests[0]["top_k"] == 1
+    assert endpoint.requests[0]["extra_body"] == {"a": 2}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"null",
+        b"[1]",
+        b"\xff\xfe",
+        b"[" * 200_000,
+        b'{"error": {"message": "busy"}}',
+        b'{"choices": []}',
+        b'{"choices": null}',
+        b'{"choices": 3}',
+        b'{"choices": {"0": 1}}',
+        b'{"choices": [null]}',
+        b'{"choices": [{"message": "Ana"}]}',
+        b'{"choices": [{"message": {"content": ["Ana"]}}]}',
+    ],
+)
 def test_a_body_that_is_no_completion_is_asked_for_again(endpoint: Endpoint, body: bytes) -> None:
     endpoint.replies = [(200, body), (200, completion("Ana"))]
     with LlmClient("m", endpoint.url) as client:
@@ -265,13 +290,39 @@ def test_a_web_page_is_no_completion(endpoint: Endpoint) -> None:
     assert len(endpoint.requests) == 2
 
 
-def test_tokens_that_are_not_reported_are_estimated_and_marked(endpoint: Endpoint) -> None:
-    endpoint.replies = [(200, completion("Ana", usage=None))]
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        "7",
+        [7],
+        {},
+        {"prompt_tokens": 7},
+        {"prompt_tokens": -7, "completion_tokens": 3},
+        {"prompt_tokens": True, "completion_tokens": 3},
+        {"prompt_tokens": 7, "completion_tokens": [3]},
+        {"prompt_tokens": float("nan"), "completion_tokens": 3},
+    ],
+)
+def test_tokens_that_are_not_reported_are_estimated_and_marked(
+    endpoint: Endpoint, usage: Any
+) -> None:
+    endpoint.replies = [(200, completion("Ana", usage=usage))]
     with LlmClient("m", endpoint.url) as client:
-        usage = client.ask(MESSAGES, max_tokens=20).usage
-    assert usage.estimated == usage.calls == 1
-    assert usage.prompt > 0
-    assert usage.completion > 0
+        cost = client.ask(MESSAGES, max_tokens=20).usage
+    assert cost.estimated == cost.calls == 1
+    assert cost.prompt > 0
+    assert cost.completion > 0
+
+
+def test_half_a_surrogate_pair_is_not_sent(endpoint: Endpoint, cache: LlmCache) -> None:
+    with (
+        LlmClient("m", endpoint.url, cache=cache) as client,
+        pytest.raises(ExternalError) as caught,
+    ):
+        client.ask([{"role": "user", "content": "bees \ud83d"}], max_tokens=20)
+    assert caught.value.code == "llm.request"
+    assert endpoint.requests == []
 
 
 def test_half_a_surrogate_pair_does_not_reach_the_caller(
@@ -373,6 +424,13 @@ def test_a_cache_that_fails_later_says_so(endpoint: Endpoint, cache: LlmCache) -
     [
         {"model": ""},
         {"base_url": "localhost:8080"},
+        {"base_url": "http://"},
+        {"base_url": "http://[bad/v1"},
+        {"base_url": "http://127.0.0.1:no/v1"},
+        {"base_url": "http://127.0.0.1:99999/v1"},
+        {"parameters": {"stream": True}},
+        {"parameters": {"top_p": float("nan")}},
+        {"parameters": {"stop": object()}},
         {"attempts": 0},
         {"timeout": 0.0},
         {"timeout": float("inf")},
@@ -385,6 +443,16 @@ def test_arguments_that_cannot_be_used_are_refused(wrong: dict[str, Any]) -> Non
     with pytest.raises(InputError) as caught:
         LlmClient(**({"model": "m", "base_url": "http://127.0.0.1:9/v1"} | wrong))
     assert caught.value.code == "input.field"
+
+
+@pytest.mark.parametrize("key", [f"{SECRET}\n", f" {SECRET}", f"{SECRET}é", f"{SECRET}\ud83d"])
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(
+    key: str,
+) -> None:
+    with pytest.raises(InputError) as caught:
+        LlmClient("m", "http://127.0.0.1:9/v1", api_key=key)
+    assert caught.value.code == "input.field"
+    assert SECRET not in str(caught.value)
 
 
 def test_a_schema_that_is_none_is_refused_before_anything_is_sent(endpoint: Endpoint) -> None:

@@ -50,7 +50,9 @@ def answers(
             "DMF paper's LongMemEval-10.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of that choice.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of that choice and of the models.")
+    ] = 0,
     replies: Annotated[
         Path | None,
         typer.Option("--replies", help="File that keeps replies, so that none is paid for twice."),
@@ -74,10 +76,12 @@ def answers(
     plan = plan_of(dataset, data, system, limit=limit, cache=cache, peer=peer, setting=setting)
     plan = replace(plan, seed=seed)
     kept = LlmCache(replies) if replies else None
-    client = LlmClient(model, endpoint, api_key_variable=key_variable, cache=kept)
+    client = LlmClient(model, endpoint, api_key_variable=key_variable, cache=kept, seed=seed)
     judge = client
     if judge_model:
-        judge = LlmClient(judge_model, endpoint, api_key_variable=key_variable, cache=kept)
+        judge = LlmClient(
+            judge_model, endpoint, api_key_variable=key_variable, cache=kept, seed=seed
+        )
     with progress_bar() as bar:
         task = bar.add_task(dataset, total=None, note="questions")
 

@@ -6,7 +6,8 @@ time-out, a reply that is no JSON) is tried again a bounded number of times, the
 raised with a code of the ``llm`` family, so that a caller can go on without:
 
     llm.unavailable   the endpoint cannot be reached or used at all
-    llm.request       it refused this request, say because it is too long
+    llm.request       it refused this request, say because it is too long, or the
+                      text cannot be sent at all
     llm.answer        it replied, but with nothing that can be used
 """
 
@@ -15,16 +16,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from ebbtide import _core
-from ebbtide.errors import ConfigError, EbbtideError, ExternalError, InputError
+from ebbtide.errors import ConfigError, ExternalError, InputError
 from ebbtide.llm.cache import LlmCache
+from ebbtide.llm.parsing import completion_of, cost_of, reply_value, validator
 from ebbtide.llm.replies import Message, Reply, Usage
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ Structured = Literal["json_schema", "json_object", "none"]
 _REFUSED_REQUEST = frozenset({400, 413, 422})
 """HTTP statuses that blame the request and not the endpoint or the key."""
 _SHOWN = 300
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 
 class LlmClient:
@@ -67,23 +66,23 @@ class LlmClient:
             api_key_variable: Name of the environment variable that holds it, instead.
             cache: Where replies are kept; closed by whoever opened it.
             seed: Sent along, for endpoints that honour it.
-            timeout: Seconds to wait for the endpoint, per attempt.
+            timeout: Seconds without a byte from the endpoint, per attempt.
             attempts: How often a request is tried, at least 1: on a lost connection,
                 a time-out, HTTP 408, 409, 429 and 5xx, with growing pauses or
                 those that the endpoint asks for, and as often on unusable replies.
             structured: How a JSON reply is asked for; ``json_object`` and ``none``
                 are for endpoints that know no schemas. It is validated in any case.
-            parameters: Fields of the request to set or, with None, to leave out,
-                for models that refuse a field, as in
-                ``{"temperature": None, "reasoning_effort": "low"}``.
+            parameters: Fields of the request's body to set, known to the package or
+                not, or, with None, to leave out, for models that refuse a field, as
+                in ``{"temperature": None, "reasoning_effort": "low"}``.
 
         Raises:
             ConfigError: ``config.model_missing``: openai or jsonschema is not installed.
             InputError: ``input.field``: an argument that cannot be used, or no such
                 environment variable.
         """
-        if not model or not base_url.startswith(("http://", "https://")):
-            message = "a language model needs a name and a base_url that starts with http"
+        if not model or not _is_address(base_url):
+            message = "a language model needs a name and a base_url such as http://127.0.0.1:80/v1"
             raise InputError(message, "input.field")
         if attempts < 1 or not 0.0 < timeout < math.inf:
             message = "attempts must be at least 1 and timeout a positive number of seconds"
@@ -95,7 +94,7 @@ class LlmClient:
         self._attempts = attempts
         self._structured = structured
         defaults = {"model": model, "temperature": 0.0, "seed": seed}
-        self._defaults = defaults | dict(parameters or {})
+        self._defaults = defaults | _fields(parameters or {})
         self._lock = threading.Lock()
         self._logical = self._spent = Usage()
         self._client = self._connect(timeout)
@@ -148,11 +147,13 @@ class LlmClient:
                 reply is plain text.
 
         Raises:
-            EbbtideError: ``llm.unavailable``, ``llm.request`` or ``llm.answer``.
+            ExternalError: ``llm.unavailable``, ``llm.request`` or ``llm.answer``.
             InputError: ``input.field``: the schema is not valid.
             StoreError: ``store.sqlite``: the cache cannot be read or written.
         """
-        checker = None if schema is None else _validator(schema)
+        checker = None if schema is None else validator(schema)
+        if not all(_is_unicode(message["content"]) for message in messages):
+            raise self._failed("the text is not valid Unicode, mend it first", "llm.request")
         request = self._request(messages, max_tokens, schema)
         if self._cache is None:
             return self._fresh(request, checker)
@@ -192,7 +193,7 @@ class LlmClient:
             usage += cost
             self._meter(cost, spent=True)
             try:
-                return Reply(text, _value(text, checker), finish, usage, cached=False)
+                return Reply(text, reply_value(text, checker), finish, usage, cached=False)
             except ValueError as error:
                 wrong = f"{error} (it stopped for: {finish})"
             # The same messages would get the same reply: temperature and seed are fixed.
@@ -212,8 +213,12 @@ class LlmClient:
         """
         import openai
 
+        fields = {name: value for name, value in request.items() if name != "messages"}
         try:
-            completion = self._client.chat.completions.create(**request)
+            # The body as it came: the package's own types let anything through.
+            response = self._client.chat.completions.with_raw_response.create(
+                messages=request["messages"], model=self._model, extra_body=fields
+            )
         except openai.APIStatusError as error:
             refused = error.status_code in _REFUSED_REQUEST
             code = "llm.request" if refused else "llm.unavailable"
@@ -225,14 +230,19 @@ class LlmClient:
             raise self._failed(reason, "llm.unavailable") from None
         except openai.APIError as error:
             raise ValueError(error.message) from None
-        text, finish = _content(completion)
-        return text, finish, _cost(completion, request["messages"], text)
+        completion = completion_of(response.http_response.text)
+        choice = completion["choices"][0]
+        text = choice["message"].get("content") or ""
+        # JSON can hold half a surrogate pair, which nothing could write to a file.
+        text = text.encode("utf-8", "replace").decode()
+        finish = str(choice.get("finish_reason") or "unknown")
+        return text, finish, cost_of(completion, request["messages"], text)
 
-    def _failed(self, reason: str, code: str) -> EbbtideError:
+    def _failed(self, reason: str, code: str) -> ExternalError:
         if self._key:
             reason = reason.replace(self._key, "***")
         endpoint = _without_user(self._base_url)
-        return _failure(f"{self._model} at {endpoint}: {reason[:_SHOWN]}", code)
+        return ExternalError(f"{self._model} at {endpoint}: {reason[:_SHOWN]}", code)
 
     def _meter(self, usage: Usage, *, spent: bool) -> None:
         with self._lock:
@@ -259,19 +269,45 @@ class LlmClient:
         return client
 
 
-def _failure(message: str, code: str) -> ExternalError:
-    """An error of the ``llm`` family."""
-    return ExternalError(message, code)
-
-
 def _key(given: str | None, variable: str | None) -> str:
-    if variable is None:
-        return given or ""
-    if given is not None:
+    if given is not None and variable is not None:
         raise InputError("give api_key or api_key_variable, not both", "input.field")
-    if not os.environ.get(variable):
+    if variable is not None and not os.environ.get(variable):
         raise InputError(f"the environment variable {variable} is not set", "input.field")
-    return os.environ[variable]
+    key = (given or "") if variable is None else os.environ[variable]
+    # No header can hold another, and the error that says so would show the key.
+    if not all("!" <= sign <= "~" for sign in key):
+        message = "the key holds white space or signs outside of ASCII: is there a line end in it?"
+        raise InputError(message, "input.field")
+    return key
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # Reading the port is what checks it.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    if parameters.keys() & {"messages", "model", "stream", "n"}:
+        message = "parameters cannot set messages, model, stream or n: the client needs its own"
+        raise InputError(message, "input.field")
+    try:
+        json.dumps(dict(parameters), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"parameters must be JSON: {error}", "input.field") from error
+    return dict(parameters)
 
 
 def _without_user(url: str) -> str:
@@ -280,73 +316,13 @@ def _without_user(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
 
 
-def _validator(schema: Mapping[str, Any]) -> Validator:
-    from jsonschema import Draft202012Validator, SchemaError
-
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise InputError(f"not a JSON schema: {error.message}", "input.field") from error
-    return Draft202012Validator(schema)
-
-
-def _content(completion: Any) -> tuple[str, str]:
-    """Text and reason of stopping.
-
-    Raises:
-        ValueError: There is no message; the package lets any body through.
-    """
-    choices = getattr(completion, "choices", None)
-    message = getattr(choices[0], "message", None) if choices else None
-    if not choices or message is None:
-        raise ValueError("it holds no message")
-    # JSON can hold half a surrogate pair, which nothing could write to a file.
-    text = str(message.content or "").encode("utf-8", "replace").decode()
-    return text, str(choices[0].finish_reason or "unknown")
-
-
-def _cost(completion: Any, messages: Sequence[Message], text: str) -> Usage:
-    usage = getattr(completion, "usage", None)
-    if usage is not None and isinstance(usage.prompt_tokens, int):
-        return Usage(usage.prompt_tokens, int(usage.completion_tokens or 0), 1, 0)
-    asked = sum(_core.count_tokens(message["content"], "cl100k_base") for message in messages)
-    return Usage(asked, _core.count_tokens(text, "cl100k_base"), 1, 1)
-
-
-def _value(text: str, checker: Validator | None) -> Any:
-    """The JSON value of a reply.
-
-    Raises:
-        ValueError: It is none, or not what the schema says.
-    """
-    from jsonschema.exceptions import best_match
-
-    if checker is None:
-        return None
-    fenced = _FENCED.fullmatch(text.strip())
-    try:
-        value = json.loads(fenced[1] if fenced else text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    except ValueError as error:
-        raise ValueError(f"it is not JSON, {error}") from error
-    found = best_match(checker.iter_errors(value))
-    if found is not None:
-        raise ValueError(f"it is not as the schema says, {found.message[:_SHOWN]}")
-    return value
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
-
-
 def _from_cache(kept: Mapping[str, Any] | None, checker: Validator | None) -> Reply | None:
     """A kept reply; None where there is none, or it is damaged."""
     try:
         if kept is None:
             return None
         text = str(kept["text"])
-        value = _value(text, checker)
+        value = reply_value(text, checker)
         return Reply(text, value, str(kept["finish"]), Usage(**kept["usage"]), cached=True)
     except (KeyError, TypeError, ValueError):
         return None

@@ -41,7 +41,7 @@ def answer_question(
         max_tokens: Most tokens of the answer.
 
     Raises:
-        EbbtideError: ``llm.unavailable``, ``llm.request`` (the context may be too long
+        ExternalError: ``llm.unavailable``, ``llm.request`` (the context may be too long
             for the model) or ``llm.answer``.
     """
     reply = client.ask(answer_messages(question, context), max_tokens=max_tokens)

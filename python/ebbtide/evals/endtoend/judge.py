@@ -46,7 +46,7 @@ def judge_answer(
         max_tokens: Most tokens of the verdict.
 
     Raises:
-        EbbtideError: ``llm.unavailable``; a refused request or an unusable reply is
+        ExternalError: ``llm.unavailable``; a refused request or an unusable reply is
             a verdict of None instead.
     """
     if not answer.strip():

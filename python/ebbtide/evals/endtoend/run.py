@@ -2,6 +2,7 @@
 
     DIR/plan.json               what is being run; a second call goes on with it
     DIR/parts/SYSTEM/N.json     finished conversations
+    DIR/parts/SYSTEM/N.jsonl    the questions answered so far of one that is not
     DIR/answers.jsonl           one row a (system, question)
     DIR/summary.json            scores by category, tokens by system, versions, digest
     DIR/summary.md              the same as tables
@@ -87,8 +88,8 @@ def end_to_end(
     Raises:
         InputError: The directory holds another run, the data cannot be read or holds
             no question, or an argument is out of range.
-        EbbtideError: ``llm.unavailable``: the endpoint cannot be used; what is
-            finished stays. ``llm.request``, ``llm.answer``: every question of a
+        ExternalError: ``llm.unavailable``: the endpoint cannot be used; what is
+            answered stays. ``llm.request``, ``llm.answer``: every question of a
             system and conversation failed.
     """
     if context_tokens < 1 or answer_tokens < 1 or (per_category is not None and per_category < 1):
@@ -109,7 +110,8 @@ def end_to_end(
             part = out / "parts" / system / f"{number:05d}.json"
             parts[system].append(part)
             if not part.exists():
-                _write(part, _run_part(plan, system, conversation, models))
+                _write(part, _run_part(plan, system, conversation, models, _Begun(part)))
+                _Begun(part).forget()
             done += len(conversation.questions)
             if progress is not None:
                 progress(done, every)
@@ -162,22 +164,58 @@ def _asked(plan: Plan, chosen: set[tuple[int, str]]) -> Iterator[tuple[int, Conv
             yield number, replace(conversation, questions=questions)
 
 
+class _Begun:
+    """Rows of a conversation that is not finished, so that none is paid for twice."""
+
+    def __init__(self, part: Path) -> None:
+        self._path = part.with_suffix(".jsonl")
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """By question id; a line that was cut off is asked for anew."""
+        found: dict[str, dict[str, Any]] = {}
+        if self._path.exists():
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                try:
+                    row = json.loads(line)
+                    found[row["question_id"]] = row
+                except (KeyError, TypeError, ValueError):
+                    continue
+        return found
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keep a row."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            # The line end comes first: what was cut off before stays a line of its own.
+            file.write("\n" + json.dumps(row))
+
+    def forget(self) -> None:
+        """The conversation is finished."""
+        self._path.unlink(missing_ok=True)
+
+
 def _run_part(
-    plan: Plan, system: str, conversation: Conversation, models: _Models
+    plan: Plan, system: str, conversation: Conversation, models: _Models, begun: _Begun
 ) -> dict[str, Any]:
     """One system on one conversation: what taking it in cost, and the rows."""
     names = {"dataset": plan.dataset, "system": system, "conversation": conversation.id}
     failure: EbbtideError | None = None
     rows = []
+    answered = begun.rows()
     before = _logical(models.memory)
     with open_system(system, conversation, plan.options) as opened:
         taken_in = _logical(models.memory) - before
         for question in conversation.questions:
-            row, error = _row(opened, question, models)
-            rows.append(names | row)
-            failure = failure or error
+            row = answered.get(question.id)
+            if row is None:
+                asked, error = _row(opened, question, models)
+                row = names | asked
+                failure = failure or error
+                if error is None:
+                    begun.add(row)
+            rows.append(row)
     if failure is not None and all(row["error"] for row in rows):
-        raise EbbtideError(
+        raise type(failure)(
             f"no question about {conversation.id} could be answered with {system}: {failure}",
             failure.code,
         )
