@@ -11,6 +11,7 @@ import hashlib
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -61,7 +62,7 @@ class AnalysisCache:
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode = WAL")
+            _write_ahead(self._db)
             self._db.execute("PRAGMA synchronous = OFF")
             for table in ("facts", "passages"):
                 self._db.execute(
@@ -134,6 +135,20 @@ class AnalysisCache:
     def _key(self, table: str, *parts: str | None) -> bytes:
         identity = json.dumps([_VERSION, table, self._readers[table], *parts])
         return hashlib.blake2b(identity.encode(), digest_size=16).digest()
+
+
+def _write_ahead(database: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; two processes that both find the file new must wait."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            # This one change of lock is not covered by SQLite's own waiting.
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _pack_facts(facts: TurnFacts) -> bytes:

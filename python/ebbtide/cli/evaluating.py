@@ -195,6 +195,8 @@ def plan_of(
             named = tuple(name for name in named if name not in PEERS)
         elif not set(named) & set(PEERS):
             named = (*named, PEERS[0])
+    if not named:
+        raise typer.BadParameter("no system is left to run")
     return Plan(
         dataset=dataset,
         data=data,

@@ -188,7 +188,9 @@ impl Engine {
 
     fn judge(&self, pool: &mut [Candidate], query: &Query) {
         let idf = |t: &str| self.lexical.idf(t);
-        for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
+        // What a filter drops is judged too: the trace shows why it might have been kept.
+        let unread = |c: &&mut Candidate| matches!(c.dropped, Some("first_stage" | "erased"));
+        for c in pool.iter_mut().filter(|c| !unread(c)) {
             let day = self
                 .turns
                 .get(&c.id)
