@@ -19,7 +19,7 @@ from ebbtide.cli.evaluating import (
     plan_of,
 )
 from ebbtide.cli.output import print_json, write
-from ebbtide.cli.progress import progress_bar
+from ebbtide.cli.progress import counting
 
 __all__ = ["answers"]
 
@@ -82,12 +82,7 @@ def answers(
         judge = LlmClient(
             judge_model, endpoint, api_key_variable=key_variable, cache=kept, seed=seed
         )
-    with progress_bar() as bar:
-        task = bar.add_task(dataset, total=None, note="questions")
-
-        def progress(done: int, count: int) -> None:
-            bar.update(task, completed=done, total=count)
-
+    with counting(dataset, "questions") as progress:
         summary = end_to_end(
             plan,
             out,

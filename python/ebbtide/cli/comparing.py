@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,7 @@ from ebbtide.cli.evaluating import (
     settings,
 )
 from ebbtide.cli.output import print_json, write
-from ebbtide.cli.progress import progress_bar
+from ebbtide.cli.progress import counting
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
@@ -92,7 +91,7 @@ def misses(
     """Count the evidence that is lost, by category and by what became of it."""
     from ebbtide.evals.misses import CLASSES, find_misses, tally
 
-    with _progress(data.name) as progress:
+    with counting(data.name, "conversations") as progress:
         found = find_misses(
             data,
             _base(preset, cache, setting),
@@ -131,7 +130,7 @@ def _compare(
 ) -> None:
     from ebbtide.evals.variants import METRICS, compare
 
-    with _progress(data.name) as progress:
+    with counting(data.name, "conversations") as progress:
         found = compare(
             data,
             variants,
@@ -167,14 +166,3 @@ def _cell(outcome: Outcome, metric: str) -> str:
 def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(columns)} |", "|---" + "|--:" * (len(columns) - 1) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    with progress_bar() as bar:
-        task = bar.add_task(name, total=None, note="conversations")
-
-        def progress(done: int, count: int) -> None:
-            bar.update(task, completed=done, total=count)
-
-        yield progress

@@ -13,7 +13,7 @@ import typer
 
 from ebbtide.cli.common import JsonOption, examples
 from ebbtide.cli.output import print_json, stderr, write
-from ebbtide.cli.progress import progress_bar
+from ebbtide.cli.progress import counting
 
 if TYPE_CHECKING:
     from ebbtide.evals.run import Plan
@@ -241,12 +241,7 @@ def _run(plan: Plan, out: Path, workers: int | None, *, as_json: bool) -> None:
     from ebbtide.evals.report import results_page
     from ebbtide.evals.run import evaluate
 
-    with progress_bar() as bar:
-        task = bar.add_task(plan.dataset, total=None, note="parts")
-
-        def progress(done: int, count: int) -> None:
-            bar.update(task, completed=done, total=count)
-
+    with counting(plan.dataset, "parts") as progress:
         manifest = evaluate(plan, out, workers=workers or os.cpu_count() or 1, progress=progress)
     if as_json:
         print_json(manifest)

@@ -19,7 +19,7 @@ from rich.progress import (
 
 from ebbtide.cli.output import stderr
 
-__all__ = ["progress_bar", "stop_on_interrupt"]
+__all__ = ["counting", "progress_bar", "stop_on_interrupt"]
 
 
 def progress_bar() -> Progress:
@@ -35,6 +35,18 @@ def progress_bar() -> Progress:
         console=console,
         disable=not console.is_terminal,
     )
+
+
+@contextmanager
+def counting(name: str, things: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how many of how many things are done."""
+    with progress_bar() as bar:
+        task = bar.add_task(name, total=None, note=things)
+
+        def progress(done: int, count: int) -> None:
+            bar.update(task, completed=done, total=count)
+
+        yield progress
 
 
 @contextmanager
