@@ -75,6 +75,7 @@ impl Engine {
         let similarity = similarity(pool, late, &answerability, w);
         let matches = scaled_over_kept(pool, &absolute);
         let updates = self.updates(pool, &matches, &query.frame);
+        let asker = Asker::of(&query.frame);
         for (i, c) in pool.iter_mut().enumerate() {
             if c.dropped.is_some() {
                 continue;
@@ -88,7 +89,7 @@ impl Engine {
             c.terms.insert("bm25", w.bm25 * share(bm25[i]));
             c.terms
                 .insert("bm25_neighbours", w.bm25_neighbours * share(best));
-            let said = self.what_is_said(c, query, w);
+            let said = self.what_is_said(c, query, &asker, w);
             c.terms.extend(said);
             let standing = self.what_stands(c, &query.frame, w);
             c.terms.extend(standing);
@@ -173,7 +174,13 @@ impl Engine {
     }
 
     /// Terms of what the turn says, measured against what is asked.
-    fn what_is_said(&self, c: &Candidate, query: &Query, w: &Ranking) -> Vec<(&'static str, f64)> {
+    fn what_is_said(
+        &self,
+        c: &Candidate,
+        query: &Query,
+        asker: &Asker,
+        w: &Ranking,
+    ) -> Vec<(&'static str, f64)> {
         let q = &query.frame;
         let Some(meta) = self.turns.get(&c.id) else {
             return Vec::new();
@@ -205,9 +212,7 @@ impl Engine {
         };
         let role = match q.role_hint.as_deref() {
             Some(hint) => w.asked_role * one(*meta.role == *hint),
-            None => {
-                w.role * one((q.is_first_person || asks_about_user(q)) && *meta.role == *"user")
-            }
+            None => w.role * one((q.is_first_person || asker.is_the_user) && *meta.role == *"user"),
         };
         // A question is rarely its own answer; one that also states something may be.
         let only_asks =
@@ -229,7 +234,7 @@ impl Engine {
             ("date_range", w.date_range * in_range),
             ("role", role),
             ("polarity", w.polarity * polarity),
-            ("owner", w.owner * one(says_whose(&c.known.text, q))),
+            ("owner", w.owner * one(asker.owns(&c.known.text))),
             ("hedged", -w.hedged * one(is_hedged(&c.known.text))),
             ("system_or_tool", -w.system_or_tool * one(aside)),
             ("question", -w.question * one(only_asks)),
@@ -317,25 +322,40 @@ fn says_no(text: &str) -> bool {
     text.contains("n't") || text.contains("n’t") || DENIALS.iter().any(|w| contains_words(text, w))
 }
 
-/// "My boss" for a question about "my boss", where "the boss of the sales team" is not
-/// the asker's.
-fn says_whose(text: &str, q: &QueryFrame) -> bool {
-    q.is_first_person
-        && q.role_hint.is_none()
-        && text::fold(&q.text)
-            .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-')
-            .collect::<Vec<_>>()
-            .windows(2)
-            .any(|pair| matches!(pair[0], "my" | "our") && contains_words(text, &pair.join(" ")))
-}
-
 fn is_hedged(text: &str) -> bool {
     HEDGES.iter().any(|w| contains_words(text, w))
 }
 
-/// "The user" stands for the one who speaks as the user.
-fn asks_about_user(q: &QueryFrame) -> bool {
-    contains_words(&text::fold(&q.text), "the user")
+/// What the question says of the one who asks, read once for all candidates.
+struct Asker {
+    /// "The user" stands for the one who speaks as the user.
+    is_the_user: bool,
+    /// "My boss" of a question about "my boss": "the boss of the sales team" is not
+    /// the asker's.
+    own: Vec<String>,
+}
+
+impl Asker {
+    fn of(q: &QueryFrame) -> Self {
+        let text = text::fold(&q.text);
+        let words: Vec<&str> = text
+            .split(|c: char| !c.is_alphanumeric() && c != '\'' && c != '-')
+            .collect();
+        let own = if q.is_first_person && q.role_hint.is_none() {
+            let pairs = words.windows(2).filter(|p| matches!(p[0], "my" | "our"));
+            pairs.map(|p| p.join(" ")).collect()
+        } else {
+            Vec::new()
+        };
+        Self {
+            is_the_user: contains_words(&text, "the user"),
+            own,
+        }
+    }
+
+    fn owns(&self, text: &str) -> bool {
+        self.own.iter().any(|phrase| contains_words(text, phrase))
+    }
 }
 
 /// A column scaled to [0, 1] over the candidates that are not dropped; 0 for those.

@@ -119,11 +119,11 @@ impl Engine {
         } else {
             0
         };
+        let fused = r.late_interaction || r.enable_bm25;
+        let stems = self.query_stems(&query.frame);
         loop {
             let mut pool = self.candidates(query, config, reach, &admit);
             let found = pool.len();
-            let fused = r.late_interaction || r.enable_bm25;
-            let stems = self.query_stems(&query.frame);
             if fused {
                 let keep = r.late_interaction_k.max(reach).max(1);
                 self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);

@@ -15,7 +15,7 @@ const ABOUT: f64 = 0.45;
 const ALIKE: f64 = 0.6;
 /// Strength of an update that does not say so: two equally good answers, and the
 /// newer one counts.
-const UNSAID: f64 = 0.6;
+const SILENT: f64 = 0.6;
 /// Least share of the best candidate's match at which it counts.
 const EQUAL: f64 = 0.7;
 /// How far the newer of two equally good answers may fall behind.
@@ -44,7 +44,7 @@ impl Engine {
             former: vec![0.0; pool.len()],
             anchored: vec![0.0; pool.len()],
         };
-        let before = self.names_anchor(pool, q);
+        let before = Self::names_anchor(pool, q);
         let over = q.last.is_some() && !q.is_present;
         if before.is_empty() && (q.historical() || q.wants_first || over) {
             return found;
@@ -76,7 +76,7 @@ impl Engine {
             // one counts, though it does not say that things changed.
             let strength = match (said, q.is_present && q.is_single) {
                 (true, _) => 1.0,
-                (false, true) if matches[newer] >= EQUAL => UNSAID,
+                (false, true) if matches[newer] >= EQUAL => SILENT,
                 _ => continue,
             };
             for &older in &about {
@@ -100,8 +100,7 @@ impl Engine {
 
     /// Candidates that name what the question wants the time before of: "Where did I
     /// live before Porto?" is not answered by the turn that tells of Porto.
-    #[allow(clippy::unused_self)]
-    fn names_anchor(&self, pool: &[Candidate], q: &QueryFrame) -> Vec<usize> {
+    fn names_anchor(pool: &[Candidate], q: &QueryFrame) -> Vec<usize> {
         let anchor = match q.anchor_event.as_deref().map(fold) {
             Some(anchor) if q.temporal_intent == "before" && q.currentness == "historical" => {
                 anchor
