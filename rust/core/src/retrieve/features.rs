@@ -417,6 +417,26 @@ mod tests {
     }
 
     #[test]
+    fn a_question_for_a_role_is_about_that_role() {
+        let f = facts(&[]);
+        let q = QueryFrame {
+            role_hint: Some("assistant".into()),
+            is_first_person: true,
+            ..Default::default()
+        };
+        let mut s = subject("use port 8080", &f);
+        near(subject_match(&s, &q), 0.25);
+        s.role = "assistant";
+        near(subject_match(&s, &q), 1.0);
+        // A named speaker counts before the role.
+        let named = QueryFrame {
+            speakers: vec!["ben".into()],
+            ..q
+        };
+        near(subject_match(&s, &named), 0.0);
+    }
+
+    #[test]
     fn rare_terms_weigh_more() {
         let f = facts(&["port"]);
         let q = QueryFrame {
@@ -469,6 +489,34 @@ mod tests {
         let mut s = subject("", &spoken);
         s.day = Some("2024-07-01");
         near(temporal_compatibility(&s, &q), 1.0);
+    }
+
+    #[test]
+    fn said_in_the_range_but_telling_of_another_day_is_undecided() {
+        let q = QueryFrame {
+            first: Some("2024-05-10".into()),
+            last: Some("2024-05-10".into()),
+            ..Default::default()
+        };
+        let mut yesterday = Facts {
+            times: vec![TimeExpression {
+                text: "yesterday".into(),
+                start: 0,
+                end: 9,
+                first: Some("2024-05-09".into()),
+                last: Some("2024-05-09".into()),
+                grain: "day".into(),
+                words: String::new(),
+            }],
+            ..Facts::default()
+        };
+        near(
+            temporal_compatibility(&subject("", &yesterday), &q),
+            NEUTRAL,
+        );
+        // "Last year" beside what was said that day takes nothing from it.
+        yesterday.times[0].grain = "year".into();
+        near(temporal_compatibility(&subject("", &yesterday), &q), 1.0);
     }
 
     #[test]
