@@ -7,6 +7,7 @@ the loop. Start with :class:`Memory`.
 from __future__ import annotations
 
 from ebbtide._core import __version__
+from ebbtide.aio import AsyncMemory
 from ebbtide.config import Config
 from ebbtide.errors import (
     ConfigError,
@@ -30,6 +31,7 @@ from ebbtide.types import (
 )
 
 __all__ = [
+    "AsyncMemory",
     "Config",
     "ConfigError",
     "EbbtideError",

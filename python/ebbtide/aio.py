@@ -1,0 +1,231 @@
+"""The facade for asyncio: every call of :class:`Memory`, awaited, off the event loop."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+
+from ebbtide.config import Config
+from ebbtide.memory import BATCH, Memory
+from ebbtide.types import Turn, WriteReport
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["AsyncMemory"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_READERS = 4
+"""Reads that run at the same time; more wait their turn."""
+
+
+def _awaited(
+    method: Callable[Concatenate[Memory, _P], _R], *, writes: bool = False
+) -> Callable[Concatenate[AsyncMemory, _P], Coroutine[Any, Any, _R]]:
+    """The method as a coroutine that runs in a thread of the memory's own."""
+
+    @functools.wraps(method)
+    async def call(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+        pool = self._writer if writes else self._readers
+        return await _in(pool, functools.partial(method, self._memory, *args, **kwargs))
+
+    return call
+
+
+async def _in(pool: ThreadPoolExecutor, work: Callable[[], _R]) -> _R:
+    import asyncio
+
+    return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+
+class AsyncMemory:
+    """A :class:`Memory` whose calls are awaited and never block the event loop.
+
+    Writes run one after the other in the order of the calls, on one thread; reads run
+    beside them and see every write that was awaited before. A call whose task is
+    cancelled is still carried out once it has begun.
+
+    Methods have the names, arguments, results and errors of :class:`Memory`.
+
+    Example:
+        >>> import asyncio
+        >>> async def main() -> str:
+        ...     async with AsyncMemory.in_memory() as memory:
+        ...         await memory.add("I moved to Porto in May.", speaker="Ana")
+        ...         evidence = await memory.retrieve("Where does Ana live?")
+        ...         return evidence[0].turn.text
+        >>> asyncio.run(main())
+        'I moved to Porto in May.'
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        """Wrap an open memory, which is then used through this object alone."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._memory = memory
+        # Threads start with the first call.
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-write")
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ebbtide-read")
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | Path,
+        *,
+        namespace: str = "default",
+        config: Config | str | Path | None = None,
+        read_only: bool = False,
+        reindexing: bool = False,
+    ) -> Self:
+        """Open a memory in a store file, as :meth:`Memory.open` does."""
+        import asyncio
+
+        opened = await asyncio.to_thread(
+            Memory.open,
+            path,
+            namespace=namespace,
+            config=config,
+            read_only=read_only,
+            reindexing=reindexing,
+        )
+        return cls(opened)
+
+    @classmethod
+    def in_memory(cls, *, config: Config | str | Path | None = None) -> Self:
+        """A memory that ends with the process."""
+        return cls(Memory.in_memory(config=config))
+
+    @property
+    def config(self) -> Config:
+        """The configuration it was opened with."""
+        return self._memory.config
+
+    @property
+    def namespace(self) -> str:
+        """The memory's name within its store."""
+        return self._memory.namespace
+
+    # Writing
+
+    add = _awaited(Memory.add, writes=True)
+    relate = _awaited(Memory.relate, writes=True)
+    delete = _awaited(Memory.delete, writes=True)
+    delete_all = _awaited(Memory.delete_all, writes=True)
+    reindex = _awaited(Memory.reindex, writes=True)
+    flush = _awaited(Memory.flush, writes=True)
+
+    async def add_many(
+        self,
+        turns: Iterable[Turn | Mapping[str, Any]] | AsyncIterable[Turn | Mapping[str, Any]],
+        *,
+        progress: Callable[[int], None] | None = None,
+        batch_size: int = BATCH,
+    ) -> WriteReport:
+        """Store turns in order, in batches, as :meth:`Memory.add_many` does.
+
+        Args:
+            turns: An iterable, which is read in the writing thread, or an asynchronous
+                one, which is read on the event loop.
+            progress: Called in the writing thread after each batch.
+            batch_size: Turns analysed and committed together.
+
+        Raises:
+            InputError: Naming the turn that is unusable; those before it were kept.
+        """
+        import asyncio
+
+        if isinstance(turns, AsyncIterable):
+            turns = _from_loop(turns, asyncio.get_running_loop())
+        store = functools.partial(
+            self._memory.add_many, turns, progress=progress, batch_size=batch_size
+        )
+        return await _in(self._writer, store)
+
+    # Reading
+
+    retrieve = _awaited(Memory.retrieve)
+    render_context = _awaited(Memory.render_context)
+    context = _awaited(Memory.context)
+    trace = _awaited(Memory.trace)
+    get = _awaited(Memory.get)
+    history = _awaited(Memory.history)
+    explain = _awaited(Memory.explain)
+    stats = _awaited(Memory.stats)
+    digest = _awaited(Memory.digest)
+    warm_up = _awaited(Memory.warm_up)
+
+    async def turns(self, *, state: str | None = None) -> AsyncIterator[Turn]:
+        """Stored turns in id order, as :meth:`Memory.turns` gives them, read in pages."""
+        rows = self._memory.turns(state=state)
+        page = functools.partial(_page, rows)
+        while found := await _in(self._readers, page):
+            for turn in found:
+                yield turn
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text by this memory's counter; quick, so not awaited."""
+        return self._memory.count_tokens(text)
+
+    def __len__(self) -> int:
+        """Number of stored turns."""
+        return len(self._memory)
+
+    async def close(self) -> None:
+        """Finish what was asked for, then free the store; closing twice is harmless."""
+        import asyncio
+
+        def end() -> None:
+            self._writer.shutdown(wait=True)
+            self._readers.shutdown(wait=True)
+            self._memory.close()
+
+        await asyncio.to_thread(end)
+
+    async def __aenter__(self) -> Self:
+        """Use as an asynchronous context manager: closed at the end."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        await self.close()
+
+
+def _from_loop(source: AsyncIterable[_R], loop: asyncio.AbstractEventLoop) -> Iterator[_R]:
+    """An asynchronous iterable as a plain one for another thread; the loop does the waiting."""
+    import asyncio
+
+    iterator = aiter(source)
+
+    async def step() -> list[_R]:
+        # StopAsyncIteration cannot leave a coroutine: no item, no more.
+        async for item in iterator:
+            return [item]
+        return []
+
+    while found := asyncio.run_coroutine_threadsafe(step(), loop).result():
+        yield found[0]
+
+
+def _page(rows: Iterable[Turn]) -> list[Turn]:
+    from itertools import islice
+
+    return list(islice(rows, 256))

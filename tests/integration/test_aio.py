@@ -1,0 +1,178 @@
+"""The asynchronous facade: the same memory, and an event loop that keeps turning."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ebbtide import AsyncMemory, Config, InputError, Memory, NotFoundError, StoreError
+
+TURNS = [{"text": f"Turn {i}: the port is {8000 + i}.", "speaker": "Ana"} for i in range(50)]
+
+
+def test_it_has_every_method_of_memory_with_its_arguments() -> None:
+    for name, method in inspect.getmembers(Memory, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        twin = getattr(AsyncMemory, name)
+        have, want = inspect.signature(twin).parameters, inspect.signature(method).parameters
+        assert list(have) == list(want), name
+        assert [p.default for p in have.values()] == [p.default for p in want.values()], name
+
+
+def test_the_state_is_that_of_the_plain_memory(stub: Config, tmp_path: Path) -> None:
+    async def main() -> str:
+        async with await AsyncMemory.open(tmp_path / "a.db", config=stub) as memory:
+            for turn in TURNS[:10]:
+                await memory.add(**turn)  # type: ignore[arg-type]
+            await memory.add_many(TURNS[10:], batch_size=7)
+            assert len(memory) == len(TURNS)
+            assert [t.text async for t in memory.turns()] == [t["text"] for t in TURNS]
+            return await memory.digest()
+
+    with Memory.open(tmp_path / "b.db", config=stub) as plain:
+        plain.add_many(TURNS)
+        assert asyncio.run(main()) == plain.digest()
+
+
+def test_an_asynchronous_stream_is_read_on_the_loop(stub: Config) -> None:
+    threads = set()
+
+    async def stream() -> AsyncIterator[dict[str, Any]]:
+        for turn in TURNS:
+            threads.add(threading.current_thread())
+            await asyncio.sleep(0)
+            yield turn
+
+    async def main() -> tuple[str, str]:
+        async with AsyncMemory.in_memory(config=stub) as one:
+            seen: list[int] = []
+            report = await one.add_many(stream(), progress=seen.append, batch_size=20)
+            assert (report.accepted, seen[-1]) == (50, 50)
+            async with AsyncMemory.in_memory(config=stub) as two:
+                await two.add_many(TURNS)
+                return await one.digest(), await two.digest()
+
+    first, second = asyncio.run(main())
+    assert first == second
+    assert threads == {threading.main_thread()}
+
+
+def test_a_stream_that_fails_keeps_what_it_gave(stub: Config) -> None:
+    async def failing() -> AsyncIterator[dict[str, Any]]:
+        for turn in TURNS[:10]:
+            yield turn
+        raise OSError("the socket closed")
+
+    async def bad() -> AsyncIterator[dict[str, Any]]:
+        yield TURNS[0]
+        yield {"text": 7}
+
+    async def main() -> None:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            with pytest.raises(OSError, match="socket"):
+                await memory.add_many(failing(), batch_size=4)
+            assert len(memory) == 10
+            with pytest.raises(InputError, match="turn 2 of this call"):
+                await memory.add_many(bad())
+            assert len(memory) == 11
+
+    asyncio.run(main())
+
+
+def test_concurrent_adds_are_stored_in_the_order_of_the_calls(stub: Config) -> None:
+    async def main() -> list[str]:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            await asyncio.gather(*(memory.add(t["text"]) for t in TURNS))
+            return [t.text async for t in memory.turns()]
+
+    assert asyncio.run(main()) == [t["text"] for t in TURNS]
+
+
+def test_the_loop_keeps_turning_during_adds(cheap: Config) -> None:
+    """Each add is milliseconds of analysis; a 1 ms ticker goes on beside fifty of them."""
+
+    async def main() -> tuple[int, int]:
+        async with AsyncMemory.in_memory(config=cheap) as memory:
+            await memory.warm_up()
+            ticks, during = 0, 0
+
+            async def ticker() -> None:
+                nonlocal ticks
+                while True:
+                    ticks += 1
+                    await asyncio.sleep(0.001)
+
+            task = asyncio.create_task(ticker())
+            adds = [asyncio.create_task(memory.add(t["text"])) for t in TURNS]
+            for add in adds:
+                before = ticks
+                await add
+                during += ticks > before
+            task.cancel()
+            return ticks, during
+
+    ticks, during = asyncio.run(main())
+    # A blocked loop would tick once or twice in all, and during none of the adds.
+    assert ticks > 25
+    assert during > 10
+
+
+def test_reads_run_beside_a_write(stub: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, release = threading.Event(), threading.Event()
+
+    def slow(memory: Memory) -> None:
+        began.set()
+        assert release.wait(20)
+
+    async def main() -> None:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            await memory.add("The port is 8080.")
+            write = asyncio.create_task(memory.delete_all())
+            await asyncio.to_thread(began.wait, 20)
+            assert (await memory.stats())["turns"] == 1
+            assert not write.done()
+            release.set()
+            await write
+
+    from ebbtide import aio
+
+    # `delete_all` stands for any long write.
+    monkeypatch.setattr(AsyncMemory, "delete_all", aio._awaited(slow, writes=True))
+    asyncio.run(main())
+
+
+def test_errors_reach_the_awaiter(stub: Config, tmp_path: Path) -> None:
+    async def main() -> None:
+        memory = await AsyncMemory.open(tmp_path / "a.db", config=stub)
+        with pytest.raises(InputError):
+            await memory.add("")
+        with pytest.raises(NotFoundError):
+            await memory.get(7)
+        with pytest.raises(StoreError):
+            await AsyncMemory.open(tmp_path / "a.db", config=stub)
+        await memory.close()
+        await memory.close()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_call_that_has_begun_is_carried_out(stub: Config) -> None:
+    async def main() -> int:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            task = asyncio.create_task(memory.add_many(TURNS))
+            while not len(memory):
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await memory.flush()  # waits for its turn behind the call
+            return len(memory)
+
+    assert asyncio.run(main()) == len(TURNS)
