@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +164,21 @@ def test_errors_reach_the_awaiter(stub: Config, tmp_path: Path) -> None:
 
 
 def test_a_cancelled_call_that_has_begun_is_carried_out(stub: Config) -> None:
+    began, release = threading.Event(), threading.Event()
+
+    def slow() -> Iterator[dict[str, Any]]:
+        began.set()
+        assert release.wait(20)
+        yield from TURNS
+
     async def main() -> int:
         async with AsyncMemory.in_memory(config=stub) as memory:
-            task = asyncio.create_task(memory.add_many(TURNS))
-            while not len(memory):
-                await asyncio.sleep(0.001)
+            task = asyncio.create_task(memory.add_many(slow()))
+            await asyncio.to_thread(began.wait, 20)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+            release.set()
             await memory.flush()  # waits for its turn behind the call
             return len(memory)
 
