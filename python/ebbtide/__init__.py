@@ -23,6 +23,7 @@ from ebbtide.memory import Memory
 from ebbtide.store import Store
 from ebbtide.types import (
     Eviction,
+    Finding,
     RenderedContext,
     RetrievedEvidence,
     SupportTurn,
@@ -37,6 +38,7 @@ __all__ = [
     "EbbtideError",
     "Eviction",
     "ExternalError",
+    "Finding",
     "FingerprintError",
     "InputError",
     "Memory",

@@ -164,6 +164,7 @@ class AsyncMemory:
     get = _awaited(Memory.get)
     history = _awaited(Memory.history)
     explain = _awaited(Memory.explain)
+    export = _awaited(Memory.export)
     stats = _awaited(Memory.stats)
     digest = _awaited(Memory.digest)
     warm_up = _awaited(Memory.warm_up)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -563,6 +564,22 @@ class Memory:
         metadata = found["turn"]["metadata"]
         found["turn"]["metadata"] = None if metadata is None else json.loads(metadata)
         return found
+
+    def export(self, path: str | Path) -> int:
+        """Write the whole memory to a file of JSON Lines that :meth:`Store.load` reads.
+
+        Turns, lineage, decisions and everything derived: nothing is computed anew when
+        it is loaded, and the digest there is the digest here. The file is complete or
+        not there at all.
+
+        Returns:
+            The number of rows written.
+
+        Raises:
+            StoreError: If the file cannot be written.
+        """
+        self.flush()
+        return self._store.export(self._namespace, os.fspath(path))
 
     def stats(self) -> dict[str, Any]:
         """The memory in numbers: turns by state, tiers, tokens, decisions."""

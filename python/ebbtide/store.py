@@ -11,6 +11,7 @@ from typing import Self
 from ebbtide import _core
 from ebbtide.config import Config
 from ebbtide.memory import Memory
+from ebbtide.types import Finding
 
 __all__ = ["Store", "open_handle"]
 
@@ -59,15 +60,20 @@ class Store:
 
     def memory(self, namespace: str = "default") -> Memory:
         """The memory of that name, opened once and kept open with the store."""
-        if namespace not in self._memories:
-            self._memories[namespace] = Memory(
-                self._handle,
-                namespace,
-                self._config,
-                owns_store=False,
-                read_only=self._read_only,
-            )
-        return self._memories[namespace]
+        if namespace in self._memories:
+            return self._memories[namespace]
+        return self._open(namespace)
+
+    def _open(self, namespace: str, *, reindexing: bool = False) -> Memory:
+        memory = self._memories[namespace] = Memory(
+            self._handle,
+            namespace,
+            self._config,
+            owns_store=False,
+            read_only=self._read_only,
+            reindexing=reindexing,
+        )
+        return memory
 
     def namespaces(self) -> list[str]:
         """Names of the memories in it, ordered."""
@@ -83,6 +89,52 @@ class Store:
         if opened is not None:
             opened.close()
         self._handle.delete(namespace)
+
+    def load(self, path: str | Path, *, namespace: str | None = None) -> Memory:
+        """Read a memory from a file that :meth:`Memory.export` wrote: all of it, or nothing.
+
+        Args:
+            path: The file.
+            namespace: A name for it that is not taken; its own by default.
+
+        Raises:
+            InputError: If the file is no such export, was altered or cut short, or the
+                name is taken.
+            SchemaVersionError: If a newer release wrote it.
+            FingerprintError: If it was made with another model or token counter; it is
+                in the store then, for ``ebbtide reindex``.
+        """
+        name, _ = self._handle.import_(os.fspath(path), namespace)
+        return self.memory(name)
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the whole store into a new file, in one state, while it is used.
+
+        Raises:
+            StoreError: If the file is there already or cannot be written.
+        """
+        self._handle.backup(os.fspath(path))
+
+    def check(self) -> list[Finding]:
+        """Read the whole file and tell what is wrong with it; nothing is changed."""
+        return [Finding(**row) for row in self._handle.check()]
+
+    def repair(self) -> list[Finding]:
+        """Rebuild derived data that is damaged; the turns themselves are not touched.
+
+        Returns:
+            What is still wrong afterwards: damage to the turns, which only a backup mends.
+        """
+        found = self.check()
+        damaged = sorted({f.namespace for f in found if f.repairable and f.namespace})
+        for name in damaged:
+            if name in self._memories:
+                self._memories.pop(name).close()
+        if damaged:
+            self._handle.erase_damaged(damaged)
+        for name in damaged:
+            self._open(name, reindexing=True).reindex()
+        return self.check() if damaged else found
 
     def close(self) -> None:
         """Close every memory and free the file."""

@@ -8,7 +8,15 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-__all__ = ["Eviction", "RenderedContext", "RetrievedEvidence", "SupportTurn", "Turn", "WriteReport"]
+__all__ = [
+    "Eviction",
+    "Finding",
+    "RenderedContext",
+    "RetrievedEvidence",
+    "SupportTurn",
+    "Turn",
+    "WriteReport",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,3 +235,20 @@ class RetrievedEvidence:
             confidence=row["confidence"],
             card=row["card"],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a store.
+
+    Attributes:
+        namespace: The memory, where it concerns one.
+        interaction_id: The turn, where it concerns one.
+        what: What is wrong.
+        repairable: Whether :meth:`Store.repair` mends it, because it is derived data.
+    """
+
+    namespace: str | None
+    interaction_id: int | None
+    what: str
+    repairable: bool

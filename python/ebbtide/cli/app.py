@@ -15,6 +15,7 @@ from ebbtide.cli import (
     configuring,
     evaluating,
     inspecting,
+    keeping,
     maintaining,
     replaying,
 )
@@ -40,6 +41,10 @@ app.command(epilog=inspecting.EXPLAIN_EXAMPLES)(inspecting.explain)
 app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
+app.command(epilog=keeping.EXPORT_EXAMPLES)(keeping.export)
+app.command(epilog=keeping.LOAD_EXAMPLES)(keeping.load)
+app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
+app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
 app.add_typer(configuring.app, name="config")
 for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
     evaluating.app.command()(command)

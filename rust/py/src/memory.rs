@@ -82,15 +82,40 @@ impl StoreHandle {
         detached(py, || {
             let shared = self.get()?;
             let mut store = lock(&shared);
-            let found = store.find_namespace(name)?.ok_or_else(|| {
-                Error::new(
-                    Code::NotFoundNamespace,
-                    format!("the store has no namespace {name:?}"),
-                )
-            })?;
+            let found = store.known_namespace(name)?;
             store.transaction(|s| s.erase_namespace(&found))?;
             store.scrub()
         })
+    }
+
+    /// Writes a namespace to a file; returns its number of rows.
+    fn export(&self, py: Python<'_>, name: &str, path: PathBuf) -> PyResult<u64> {
+        detached(py, || lock(&*self.get()?).export(name, &path))
+    }
+
+    /// Reads a namespace from a file; returns its name and its number of rows.
+    fn import_(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        name: Option<&str>,
+    ) -> PyResult<(String, u64)> {
+        detached(py, || lock(&*self.get()?).import(&path, name))
+    }
+
+    /// Copies the store into a new file while it is used.
+    fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
+        detached(py, || lock(&*self.get()?).backup(&target))
+    }
+
+    /// What is wrong with the store.
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &detached(py, || lock(&*self.get()?).check())?)
+    }
+
+    /// Erases what is derived in these namespaces, and derived rows without a turn.
+    fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
+        detached(py, || lock(&*self.get()?).erase_damaged(&names))
     }
 
     fn vacuum(&self, py: Python<'_>) -> PyResult<()> {

@@ -4,12 +4,15 @@
 //! contiguous key range in every table and appends go to its end.
 
 mod archive_file;
+mod care;
 mod lock;
 mod read;
 mod schema;
+mod transfer;
 mod write;
 
 pub use archive_file::append_raw_record;
+pub use care::Finding;
 pub use read::{Derived, LoadedTurn};
 pub use write::TurnRow;
 
@@ -225,17 +228,24 @@ impl Store {
         Ok(found)
     }
 
+    /// The memory of that name; an error where there is none.
+    pub fn known_namespace(&self, name: &str) -> Result<Namespace> {
+        self.find_namespace(name)?.ok_or_else(|| {
+            Error::new(
+                Code::NotFoundNamespace,
+                format!("the store has no namespace {name:?}"),
+            )
+        })
+    }
+
     /// The memory of that name, created where it is missing.
     pub fn namespace(&self, name: &str, token_counter: &str) -> Result<Namespace> {
         if let Some(found) = self.find_namespace(name)? {
             return Ok(found);
         }
-        self.writable().map_err(|_| {
-            Error::new(
-                Code::NotFoundNamespace,
-                format!("the store has no namespace {name:?}"),
-            )
-        })?;
+        if self.read_only {
+            return self.known_namespace(name);
+        }
         self.conn.execute(
             "INSERT INTO namespace (name, next_id, analyser, token_counter) VALUES (?1, 0, '', ?2)",
             [name, token_counter],

@@ -10,6 +10,9 @@ const APPLICATION_ID: i64 = 0x6562_6274;
 /// that was released; append.
 const MIGRATIONS: [&str; 1] = [V1];
 
+/// The newest schema version.
+pub const LATEST: usize = MIGRATIONS.len();
+
 const V1: &str = "
 CREATE TABLE namespace (
     id INTEGER PRIMARY KEY,
@@ -121,7 +124,7 @@ pub fn check(conn: &Connection) -> Result<()> {
         ));
     }
     let found = version(conn)?;
-    let latest = MIGRATIONS.len();
+    let latest = LATEST;
     if found > latest {
         return Err(Error::new(
             Code::SchemaVersion,

@@ -1,0 +1,322 @@
+//! One memory as JSON Lines, and back: every row of it, so that nothing is computed anew.
+//!
+//! The first line is a header, then one line a row, then a last line with the SHA-256
+//! of all before it. Keys are interaction ids: the memory may get another number in
+//! another store. Blobs are base64.
+
+use super::{Namespace, Store, id_of, schema};
+use crate::error::{Code, Error, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rusqlite::types::{Value, ValueRef};
+use serde_json::{Map, json};
+use sha2::{Digest, Sha256};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+const FORMAT: &str = "ebbtide-memory";
+/// Raised when a release can no longer read what an earlier one wrote.
+const VERSION: u64 = 1;
+/// Longest line that is read: a turn of the greatest length with its token vectors.
+const LONGEST: u64 = 1 << 30;
+
+/// Tables of a memory, parents first, with their key columns; the first is the owner.
+const TABLES: [(&str, &[&str]); 6] = [
+    ("turn", &["key"]),
+    ("external", &["key"]),
+    ("lineage", &["older", "newer"]),
+    ("decision", &["key"]),
+    ("derived", &["key"]),
+    ("token_vector", &["key"]),
+];
+
+impl Store {
+    /// Writes a memory to a file, complete or not at all; returns its number of rows.
+    pub fn export(&self, name: &str, path: &Path) -> Result<u64> {
+        // One state of the store, though another process writes meanwhile.
+        let state = self.conn.unchecked_transaction()?;
+        let ns = self.known_namespace(name)?;
+        let mut name = path.as_os_str().to_owned();
+        name.push(".partial");
+        let partial = Path::new(&name);
+        let written = self.write_rows(&ns, partial).and_then(|rows| {
+            std::fs::rename(partial, path).map_err(|e| unwritable(path, &e))?;
+            Ok(rows)
+        });
+        if written.is_err() {
+            // The error to report is the first one.
+            let _ = std::fs::remove_file(partial);
+        }
+        state.finish()?;
+        written
+    }
+
+    fn write_rows(&self, ns: &Namespace, path: &Path) -> Result<u64> {
+        let file = std::fs::File::create(path).map_err(|e| unwritable(path, &e))?;
+        let mut out = Hashed {
+            inner: BufWriter::new(file),
+            hash: Sha256::new(),
+        };
+        let mut line =
+            |value: serde_json::Value| writeln!(out, "{value}").map_err(|e| unwritable(path, &e));
+        line(json!({
+            "format": FORMAT,
+            "version": VERSION,
+            "schema": schema::LATEST,
+            "namespace": ns.name,
+            "next_id": ns.next_id,
+            "analyser": ns.analyser,
+            "token_counter": ns.token_counter,
+        }))?;
+        let (from, to) = ns.range();
+        let mut count = 0u64;
+        for (table, keys) in TABLES {
+            let owner = keys[0];
+            let mut statement = self.conn.prepare(&format!(
+                "SELECT * FROM {table} WHERE {owner} >= ?1 AND {owner} < ?2 ORDER BY {owner}"
+            ))?;
+            let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+            let mut rows = statement.query([from, to])?;
+            while let Some(row) = rows.next()? {
+                let mut fields = Map::new();
+                for (i, name) in names.iter().enumerate() {
+                    let value = match row.get_ref(i)? {
+                        // Another store gives the memory another number.
+                        ValueRef::Integer(_) if name == "namespace" => continue,
+                        ValueRef::Integer(key) if keys.contains(&name.as_str()) => {
+                            json!(id_of(key))
+                        }
+                        ValueRef::Null => continue,
+                        ValueRef::Integer(x) => json!(x),
+                        ValueRef::Real(x) => json!(x),
+                        ValueRef::Text(t) => json!(String::from_utf8_lossy(t)),
+                        ValueRef::Blob(b) => json!({ "base64": BASE64.encode(b) }),
+                    };
+                    fields.insert(name.clone(), value);
+                }
+                line(json!({ "table": table, "row": fields }))?;
+                count += 1;
+            }
+        }
+        let sum = out.sum();
+        let last = json!({ "end": true, "rows": count, "sha256": sum });
+        writeln!(out.inner, "{last}").map_err(|e| unwritable(path, &e))?;
+        let file = out
+            .inner
+            .into_inner()
+            .map_err(|e| unwritable(path, e.error()))?;
+        file.sync_all().map_err(|e| unwritable(path, &e))?;
+        Ok(count)
+    }
+
+    /// Reads a memory from a file into this store, under a name that is not taken:
+    /// all of it, or nothing. Returns the name and the number of rows.
+    pub fn import(&mut self, path: &Path, name: Option<&str>) -> Result<(String, u64)> {
+        let file = std::fs::File::open(path).map_err(|e| {
+            Error::new(
+                Code::InputTranscript,
+                format!("{} cannot be read: {e}", path.display()),
+            )
+        })?;
+        let mut lines = Lines {
+            inner: BufReader::new(file),
+            hash: Sha256::new(),
+            number: 0,
+            path,
+        };
+        let header = lines.next()?.unwrap_or_default();
+        if header.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
+            return Err(lines.bad("it is not a memory that `ebbtide export` wrote"));
+        }
+        let (version, scheme) = (header["version"].as_u64(), header["schema"].as_u64());
+        if version != Some(VERSION) || scheme.is_none_or(|s| s > schema::LATEST as u64) {
+            return Err(Error::new(
+                Code::SchemaVersion,
+                format!(
+                    "{} was written by a newer release; upgrade ebbtide to read it",
+                    path.display()
+                ),
+            ));
+        }
+        let text = |key: &str| header.get(key).and_then(|v| v.as_str()).map(str::to_owned);
+        let (Some(stored), Some(analyser), Some(counter), Some(next_id)) = (
+            text("namespace"),
+            text("analyser"),
+            text("token_counter"),
+            header.get("next_id").and_then(serde_json::Value::as_u64),
+        ) else {
+            return Err(lines.bad("its first line lacks a field"));
+        };
+        let name = name.map_or(stored, str::to_owned);
+        self.transaction(|store| {
+            if store.find_namespace(&name)?.is_some() {
+                return Err(Error::new(
+                    Code::InputField,
+                    format!(
+                        "the store has a memory {name:?} already; give the imported one another name, or delete that one first"
+                    ),
+                ));
+            }
+            let mut ns = store.namespace(&name, &counter)?;
+            ns.next_id = next_id;
+            ns.analyser.clone_from(&analyser);
+            store.update_namespace(&ns)?;
+            let rows = store.read_rows(&ns, &mut lines)?;
+            Ok((name.clone(), rows))
+        })
+    }
+
+    fn read_rows(&self, ns: &Namespace, lines: &mut Lines<'_>) -> Result<u64> {
+        let mut count = 0u64;
+        loop {
+            let sum = lines.sum();
+            let Some(line) = lines.next()? else {
+                return Err(lines.bad("it ends early; copy it again"));
+            };
+            if line.get("end").is_some() {
+                if line["rows"].as_u64() != Some(count) || line["sha256"].as_str() != Some(&*sum) {
+                    return Err(lines.bad("it was altered or damaged; copy it again"));
+                }
+                return match lines.next()? {
+                    None => Ok(count),
+                    Some(_) => Err(lines.bad("there is something after its end")),
+                };
+            }
+            self.insert_row(ns, &line)
+                .map_err(|what| lines.bad(&what))?;
+            count += 1;
+        }
+    }
+
+    fn insert_row(
+        &self,
+        ns: &Namespace,
+        line: &Map<String, serde_json::Value>,
+    ) -> std::result::Result<(), String> {
+        let table = line.get("table").and_then(|t| t.as_str()).unwrap_or("");
+        let Some((table, keys)) = TABLES.iter().find(|(name, _)| *name == table) else {
+            return Err(format!("there is no table {table:?}"));
+        };
+        let row = line.get("row").and_then(|r| r.as_object());
+        let row = row.ok_or("a line without a row")?;
+        let mut names = Vec::new();
+        let mut values = Vec::new();
+        for (name, value) in row {
+            // The name goes into the statement: nothing but a column's name may.
+            if !name.chars().all(|c| c.is_ascii_lowercase() || c == '_') || name == "namespace" {
+                return Err(format!("{table} has no column {name:?}"));
+            }
+            names.push(name.as_str());
+            values.push(if keys.contains(&name.as_str()) {
+                let id = value.as_u64().filter(|id| *id < ns.next_id);
+                Value::Integer(ns.key(id.ok_or_else(|| format!("{value} is no turn's id"))?))
+            } else {
+                value_of(value)?
+            });
+        }
+        if *table == "external" {
+            names.push("namespace");
+            values.push(Value::Integer(ns.id));
+        }
+        let places = vec!["?"; names.len()].join(", ");
+        let sql = format!(
+            "INSERT INTO {table} ({}) VALUES ({places})",
+            names.join(", ")
+        );
+        let mut statement = self.conn.prepare_cached(&sql).map_err(|e| e.to_string())?;
+        statement
+            .execute(rusqlite::params_from_iter(values))
+            .map_err(|e| e.to_string())?;
+        Ok(())
+    }
+}
+
+fn value_of(value: &serde_json::Value) -> std::result::Result<Value, String> {
+    use serde_json::Value as Json;
+    Ok(match value {
+        Json::Null => Value::Null,
+        Json::Bool(b) => Value::Integer(i64::from(*b)),
+        Json::String(s) => Value::Text(s.clone()),
+        Json::Number(n) => match n.as_i64() {
+            Some(x) => Value::Integer(x),
+            None => Value::Real(n.as_f64().ok_or("a number out of range")?),
+        },
+        Json::Object(o) => {
+            let text = o.get("base64").and_then(|b| b.as_str());
+            let bytes = text.and_then(|t| BASE64.decode(t).ok());
+            Value::Blob(bytes.ok_or("unusable base64")?)
+        }
+        Json::Array(_) => return Err("a list where a value belongs".into()),
+    })
+}
+
+/// A writer that hashes what it writes.
+struct Hashed<W> {
+    inner: W,
+    hash: Sha256,
+}
+
+impl<W> Hashed<W> {
+    fn sum(&self) -> String {
+        hex(&self.hash)
+    }
+}
+
+impl<W: Write> Write for Hashed<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// The lines of a file, hashed, with their numbers for errors.
+struct Lines<'a> {
+    inner: BufReader<std::fs::File>,
+    hash: Sha256,
+    number: usize,
+    path: &'a Path,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> Result<Option<Map<String, serde_json::Value>>> {
+        let mut line = Vec::new();
+        self.number += 1;
+        let read = (&mut self.inner).take(LONGEST).read_until(b'\n', &mut line);
+        read.map_err(|e| self.bad(&e.to_string()))?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        self.hash.update(&line);
+        let object = serde_json::from_slice(&line);
+        object.map(Some).map_err(|e| self.bad(&e.to_string()))
+    }
+
+    fn sum(&self) -> String {
+        hex(&self.hash)
+    }
+
+    fn bad(&self, what: &str) -> Error {
+        let (path, number) = (self.path.display(), self.number);
+        Error::new(
+            Code::InputTranscript,
+            format!("{path}, line {number}: {what}; nothing was imported"),
+        )
+    }
+}
+
+fn hex(hash: &Sha256) -> String {
+    let bytes = hash.clone().finalize();
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(
+        Code::StoreOpen,
+        format!("{} cannot be written: {error}", path.display()),
+    )
+}

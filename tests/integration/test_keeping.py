@@ -1,0 +1,343 @@
+"""Export, load, backup and doctor: nothing is lost, and damage is told from health."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reference.stand_ins import HashEmbedder, scripted
+
+from ebbtide import (
+    Config,
+    EbbtideError,
+    InputError,
+    Memory,
+    SchemaVersionError,
+    Store,
+    StoreError,
+    Turn,
+    _core,
+)
+from ebbtide.cli import main
+
+QUESTION = "Which port does the proxy use?"
+
+
+@pytest.fixture
+def filled(stub: Config, store_path: Path) -> Path:
+    """A store of two memories, one with deletions and a relation said by the caller."""
+    config = stub.replace(capacity={"token_budget": 64})
+    with Store.open(store_path, config=config) as store:
+        memory = store.memory("ana")
+        memory.add_many(scripted(n) for n in range(60))
+        memory.add("The proxy's port is 8080.", speaker="Ana", external_id="x", metadata={"a": 1.1})
+        memory.add("No, 9090.", speaker="Ana", provenance={"is_user_correction": True})
+        memory.delete(7)
+        memory.delete(61)
+        memory.add("Good.")
+        memory.relate(62, "corrects", 60)
+        store.memory("anabel").add("Another memory.")
+    return store_path
+
+
+@pytest.fixture
+def config(stub: Config) -> Config:
+    return stub.replace(capacity={"token_budget": 64})
+
+
+def test_a_loaded_memory_is_the_exported_one(filled: Path, config: Config, tmp_path: Path) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        memory = store.memory("ana")
+        digest, stats, rows = memory.digest(), memory.stats(), memory.export(out)
+        asked = [e.to_dict() for e in memory.retrieve(QUESTION, limit=20)]
+        life = memory.explain(60)
+    assert rows > 60
+    with Store.open(tmp_path / "other.db", config=config) as other:
+        other.memory("first").add("It has the number 1 here.")
+        copy = other.load(out)
+        assert copy.namespace == "ana"
+        assert (copy.digest(), copy.stats()) == (digest, stats)
+        assert [e.to_dict() for e in copy.retrieve(QUESTION, limit=20)] == asked
+        assert copy.explain(60) == life
+        copy.export(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_bytes() == out.read_bytes()
+        # It goes on where it was: ids that were used stay used.
+        copy.add("One more.")
+        assert [t.interaction_id for t in copy.turns()][-1] == 63
+
+
+def test_a_taken_name_is_refused_and_another_given(
+    filled: Path, config: Config, tmp_path: Path
+) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(out)
+        before = store.memory("ana").digest()
+        with pytest.raises(InputError, match='has a memory "ana" already'):
+            store.load(out)
+        assert store.load(out, namespace="copy").digest() == before
+        assert store.namespaces() == ["ana", "anabel", "copy"]
+
+
+def damaged(lines: list[str], how: str) -> list[str]:
+    row = next(i for i, line in enumerate(lines) if '"table":"derived"' in line)
+    match how:
+        case "cut":
+            return lines[:-1]
+        case "cut in a line":
+            return [*lines[:5], lines[5][:20]]
+        case "a row less":
+            return lines[:3] + lines[4:]
+        case "a bit flipped":
+            return [*lines[:2], lines[2].replace("user", "usfr", 1), *lines[3:]]
+        case "more after the end":
+            return [*lines, lines[1]]
+        case "another table":
+            return [lines[0], lines[1].replace('"turn"', '"sqlite_schema"', 1), *lines[2:]]
+        case "another column":
+            return [lines[0], lines[1].replace('"role"', '"x) VALUES (1);--"', 1), *lines[2:]]
+        case "an id past the counter":
+            line = json.loads(lines[row])
+            line["row"]["key"] = 2**41
+            return [*lines[:row], json.dumps(line), *lines[row + 1 :]]
+        case "no base64":
+            line = json.loads(lines[row])
+            line["row"]["facts"] = {"base64": "###"}
+            return [*lines[:row], json.dumps(line), *lines[row + 1 :]]
+        case "another file":
+            return ['{"text": "hello"}']
+        case "nothing":
+            return []
+        case "no JSON":
+            return ["\x00\xff"]
+        case "deep JSON":
+            return ["[" * 100_000]
+    raise AssertionError(how)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "cut",
+        "cut in a line",
+        "a row less",
+        "a bit flipped",
+        "more after the end",
+        "another table",
+        "another column",
+        "an id past the counter",
+        "no base64",
+        "another file",
+        "nothing",
+        "no JSON",
+        "deep JSON",
+    ],
+)
+def test_a_damaged_file_leaves_nothing_behind(
+    filled: Path, config: Config, tmp_path: Path, how: str
+) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(out)
+    lines = out.read_text(encoding="utf-8").splitlines()
+    out.write_text("\n".join([*damaged(lines, how), ""]), encoding="utf-8")
+    with Store.open(tmp_path / "other.db", config=config) as other:
+        with pytest.raises(InputError) as caught:
+            other.load(out)
+        assert caught.value.code == "input.transcript"
+        assert str(out) in str(caught.value)
+        assert other.namespaces() == []
+
+
+@given(cuts=st.lists(st.tuples(st.integers(0, 2**20), st.binary(max_size=6)), min_size=1))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_file_does_more_than_be_refused(
+    stub: Config, tmp_path: Path, cuts: list[tuple[int, bytes]]
+) -> None:
+    out = tmp_path / "small.jsonl"
+    with Memory.in_memory(config=stub) as memory:
+        memory.add("The port is 8080.", external_id="x")
+        memory.export(out)
+    data = bytearray(out.read_bytes())
+    for place, new in cuts:
+        at = place % len(data)
+        data[at : at + len(new)] = new
+    changed = bytes(data) != out.read_bytes()
+    out.write_bytes(data)
+    store = Store(
+        _core.StoreHandle(None, read_only=False, holder="", synchronous_full=False),
+        stub,
+        read_only=False,
+    )
+    try:
+        store.load(out)
+        assert not changed
+    except EbbtideError:
+        assert changed
+        assert store.namespaces() == []
+    finally:
+        store.close()
+
+
+def test_a_newer_release_s_file_says_so(filled: Path, config: Config, tmp_path: Path) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(out)
+        text = out.read_text(encoding="utf-8")
+        out.write_text(text.replace('"version":1', '"version":9', 1), encoding="utf-8")
+        with pytest.raises(SchemaVersionError, match="newer release"):
+            store.load(out, namespace="x")
+
+
+def test_an_export_that_fails_leaves_the_former_file(filled: Path, config: Config) -> None:
+    with Memory.open(filled, namespace="ana", config=config) as memory:
+        with pytest.raises(StoreError, match="cannot be written"):
+            memory.export(filled.parent / "no folder" / "ana.jsonl")
+        folder = filled.parent / "folder"
+        folder.mkdir()
+        with pytest.raises(StoreError, match="cannot be written"):
+            memory.export(folder)
+        assert not list(filled.parent.glob("*.partial"))
+
+
+def test_pending_turns_are_exported_as_pending_from_a_reader(
+    filled: Path, config: Config, tmp_path: Path
+) -> None:
+    with Memory.open(filled, namespace="anabel", config=config) as memory:
+        memory._handle.journal([memory._prepare(Turn("Waiting for its analysis."))])
+        with Memory.open(filled, namespace="anabel", config=config, read_only=True) as reader:
+            reader.export(tmp_path / "x.jsonl")
+        memory.flush()
+        digest = memory.digest()
+    with Store.open(tmp_path / "other.db", config=config) as other:
+        copy = other.load(tmp_path / "x.jsonl")
+        assert copy.stats()["pending"] == 1
+        assert copy.digest() == digest  # which analyses first
+
+
+def test_a_backup_is_one_state_of_a_store_in_use(
+    stub: Config, store_path: Path, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+
+    def write(memory: Memory) -> None:
+        n = 0
+        while not stop.is_set():
+            memory.add_many(scripted(i) for i in range(n, n + 10))
+            n += 10
+
+    with Store.open(store_path, config=stub) as store:
+        store.memory().add_many(scripted(n) for n in range(200))
+        writer = threading.Thread(target=write, args=(store.memory(),))
+        writer.start()
+        try:
+            with Store.open(store_path, config=stub, read_only=True) as reader:
+                reader.backup(tmp_path / "copy.db")
+        finally:
+            stop.set()
+            writer.join()
+        with pytest.raises(StoreError, match="there already"):
+            store.backup(tmp_path / "copy.db")
+        full = [t.text for t in store.memory().turns()]
+    assert not (tmp_path / "copy.db-wal").exists()
+    with Store.open(tmp_path / "copy.db", config=stub) as copy:
+        texts = [t.text for t in copy.memory().turns()]
+        assert len(texts) >= 200
+        assert len(texts) % 10 == 0
+        assert texts == full[: len(texts)]
+        assert copy.check() == []
+
+
+DAMAGE = {
+    "facts": "UPDATE derived SET facts = x'ff' WHERE key = (SELECT min(key) + 3 FROM derived)",
+    "vectors": "UPDATE derived SET vectors = x'00' WHERE key = (SELECT max(key) FROM derived)",
+    "orphan": "DELETE FROM turn WHERE key = (SELECT min(key) + 5 FROM turn)",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_doctor_finds_and_repairs_derived_data(filled: Path, config: Config, what: str) -> None:
+    with Store.open(filled, config=config) as store:
+        assert store.check() == []
+        texts = [t.text for t in store.memory("ana").turns()]
+        store.memory("ana").reindex()
+        digest = store.memory("ana").digest()
+    with sqlite3.connect(filled) as raw:
+        raw.execute(DAMAGE[what])
+    raw.close()
+    with Store.open(filled, config=config) as store:
+        found = store.check()
+        assert found
+        assert all(f.repairable for f in found)
+        assert store.repair() == []
+        if what != "orphan":
+            assert [t.text for t in store.memory("ana").turns()] == texts
+            assert store.memory("ana").digest() == digest
+
+
+def test_doctor_says_what_it_cannot_repair(filled: Path, config: Config) -> None:
+    with sqlite3.connect(filled) as raw:
+        raw.execute("UPDATE namespace SET next_id = 3 WHERE name = 'ana'")
+    raw.close()
+    with Store.open(filled, config=config, read_only=True) as store:
+        found = store.check()
+    assert [f.repairable for f in found] == [False]
+    assert "past the memory's counter" in found[0].what
+
+
+def test_a_flipped_page_is_found(filled: Path, config: Config) -> None:
+    data = bytearray(filled.read_bytes())
+    page = 4096 * (len(data) // 4096 // 2)
+    data[page : page + 512] = bytes(255 - b for b in data[page : page + 512])
+    filled.write_bytes(data)
+    with Store.open(filled, config=config, read_only=True) as store:
+        found = store.check()
+    assert any("SQLite" in f.what or "malformed" in f.what for f in found)
+    assert any(not f.repairable for f in found)
+
+
+def test_from_the_command_line(
+    filled: Path, config: Config, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: object) -> int:
+        with pytest.raises(SystemExit) as end:
+            main([str(w) for w in words])
+        return int(end.value.code or 0)
+
+    copy = tmp_path / "copy.db"
+    assert run("backup", "--store", filled, copy) == 0
+    assert run("doctor", "--store", copy) == 0
+    assert "nothing wrong in 2 memories" in capsys.readouterr().out
+    with sqlite3.connect(copy) as raw:
+        raw.execute(DAMAGE["facts"])
+    raw.close()
+    assert run("doctor", "--store", copy) == 1
+    assert "can be put right" in capsys.readouterr().out
+    # The program's own analyser is the real one: the stand-in's memories are not its to read.
+    assert run("export", "--store", copy, "--namespace", "nobody", tmp_path / "x.jsonl") == 1
+    assert "nobody" in capsys.readouterr().err
+    assert run("load", "--store", copy, tmp_path / "x.jsonl") == 1
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_another_model_s_export_is_kept_for_reindexing(
+    filled: Path, config: Config, tmp_path: Path
+) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(out)
+    other = config.with_embedder(HashEmbedder(16))
+    with Store.open(tmp_path / "other.db", config=other) as store:
+        with pytest.raises(StoreError, match="reindex"):
+            store.load(out)
+        assert store.namespaces() == ["ana"]
+    with Memory.open(
+        tmp_path / "other.db", namespace="ana", config=other, reindexing=True
+    ) as memory:
+        assert memory.reindex() == len(memory)
