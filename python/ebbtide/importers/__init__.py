@@ -1,7 +1,6 @@
 """Chat exports as streams of turns: ChatGPT, Claude, Gemini, WhatsApp, Slack and others.
 
->>> FORMATS
-('chatgpt', 'claude', 'gemini', 'openai', 'sharegpt', 'langchain', 'whatsapp', 'slack', 'discord')
+``read`` gives the turns, ``ebbtide.replay.replay`` stores them.
 """
 
 from __future__ import annotations

@@ -49,9 +49,7 @@ def _part_turns(reading: Reading, part: Part) -> Iterator[Turn]:
         if name != "messages":
             head[name] = value
             continue
-        if isinstance(value, list) or not hasattr(value, "__next__"):
-            break
-        if not looks_like(head):
+        if not isinstance(value, Iterator) or not looks_like(head):
             break
         met = True
         thread = _thread(reading, head)

@@ -41,11 +41,6 @@ class JsonStream:
         self._column = 0
         self._decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
 
-    @property
-    def line(self) -> int:
-        """Number of the line that is read next, from 1."""
-        return self._lines + self._text.count("\n", 0, self._at)
-
     def peek(self) -> str:
         """The next character that is no space; empty at the end."""
         while True:
@@ -69,9 +64,10 @@ class JsonStream:
             try:
                 value, end = self._decode(self._text, self._at)
             except json.JSONDecodeError as error:
+                beyond = error.pos - self._at  # reading on moves the value to the front
                 if self._cut_off(error) and self._more(double=True):
                     continue
-                raise self.error(f"not valid JSON: {error.msg}", error.pos) from None
+                raise self.error(f"not valid JSON: {error.msg}", self._at + beyond) from None
             except RecursionError:
                 raise self.error("the JSON is nested too deeply") from None
             except ValueError as error:  # a number of thousands of digits

@@ -236,6 +236,9 @@ _BLOCKS = frozenset(
         "ul",
     ]
 )
+_KEPT = {ord(" "): "\ufdd0", ord("\n"): "\ufdd1", ord("\t"): "\ufdd2"}
+"""Space inside ``pre`` hides behind noncharacters while the rest is collapsed."""
+_FREED = {ord(mark): chr(space) for space, mark in _KEPT.items()}
 _UNSEEN = frozenset(["script", "style", "template", "head"])
 
 
@@ -262,7 +265,8 @@ class _Text(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._unseen:
-            self.pieces.append(data if self._verbatim else re.sub(r"\s+", " ", data))
+            data = data.translate(_KEPT) if self._verbatim else re.sub(r"\s+", " ", data)
+            self.pieces.append(data)
 
 
 def from_html(html: str) -> str:
@@ -273,5 +277,5 @@ def from_html(html: str) -> str:
         parser.close()
     except (AssertionError, ValueError):  # markup that the parser gives up on
         return clean(re.sub(r"<[^<>]*>", " ", html))
-    text = re.sub(r"[ \t]*\n(?:[ \t]*\n)*[ ]?", "\n", "".join(parser.pieces))
-    return clean(re.sub(r"\n- \n", "\n- ", text))
+    text = re.sub(r" *(?:\n *)+", "\n", "".join(parser.pieces))
+    return clean(re.sub(r"\n- ?\n", "\n- ", text).translate(_FREED))

@@ -21,8 +21,8 @@ _OMITTED = (
     r"kihagyva|vynechán[ayo]?|omise)"
 )
 _MEDIA = re.compile(
-    rf"{_LRM}?<[^<>\n]{{0,30}}{_OMITTED}[^<>\n]{{0,12}}>|{_LRM}[^<>\n{_LRM}]{{0,40}}{_OMITTED}\.?"
-    rf"|{_LRM}?<[^<>:\n]{{3,20}}: ?[^<>/\n]{{1,120}}\.\w{{2,5}}>"
+    rf"^{_LRM}?<[^<>\n]{{0,30}}{_OMITTED}[^<>\n]{{0,12}}>$|{_LRM}[^<>\n{_LRM}]{{0,40}}{_OMITTED}\.?"
+    rf"|{_LRM}<[^<>:\n]{{3,20}}: ?[^<>/\n]{{1,120}}\.\w{{2,5}}>"
     rf"|^{_LRM}?[^\n/]{{1,120}}\.\w{{2,5}} \((?:file attached|archivo adjunto|Datei angehängt|"
     r"fichier joint|arquivo anexado|file allegato|bestand bijgevoegd|bifogad fil|vedlagt fil|"
     r"вложенный файл|첨부 파일|添付ファイル|文件附件|档案已附加|dosya ekli|"
