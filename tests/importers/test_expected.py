@@ -20,6 +20,7 @@ def exports(data_folder: Path) -> Path:
     return folder
 
 
+LAUNCH = "Launch moved to <May 3>, see plan (https://ex.am/ple) and ask @Ben Moe in #general @here"
 LANGCHAIN = [("user", "look [image]"), ("assistant", "done")]
 # File, messages, what was left out. ChatGPT's are in a file of their own.
 CASES: list[tuple[str, list[tuple[str, str]], dict[str, int]]] = [
@@ -69,11 +70,7 @@ CASES: list[tuple[str, list[tuple[str, str]], dict[str, int]]] = [
     (
         "slack/synthetic_export",
         [
-            (
-                "ana",
-                "Launch moved to <May 3>, see plan (https://ex.am/ple) and ask @Ben Moe in #general"
-                " @here",
-            ),
+            ("ana", LAUNCH),
             ("CI", "build #7 failed"),
             ("Ben Moe", "reply lands in next day file"),
             ("Ben Moe", "also sent to channel"),

@@ -123,6 +123,7 @@ def test_values_of_a_fitting_shape(name: str) -> None:
 def test_any_json(name: str) -> None:
     @calm
     @given(values)
+    @example({"mapping": None, "messages": None})
     def check(value: Any) -> None:
         attempt(name, json.dumps(value).encode())
 

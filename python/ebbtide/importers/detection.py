@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -84,7 +84,7 @@ def _format_of(part: Part) -> str | None:
         # A file of a channel begins with what it is about; its messages may be many.
         head: dict[str, Any] = {}
         for name, value in islice(stream.pairs(streamed=("messages",)), _FIRST):
-            if name == "messages" and not isinstance(value, list):
+            if isinstance(value, Iterator):
                 if discord.looks_like(head):
                     return "discord"
                 head[name] = list(islice(value, 1))
