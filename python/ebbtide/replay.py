@@ -180,7 +180,9 @@ class _Checked:
         kept = f"the {self.read} before it were kept" if self.read else "nothing came before it"
         if self.read == 1:
             kept = "the one before it was kept"
-        return InputError(f"{place}: {error}; {kept}", error.code)
+        # Errors of importers name the place themselves; they are raised without replay, too.
+        words = str(error) if str(error).startswith(f"{place}: ") else f"{place}: {error}"
+        return InputError(f"{words}; {kept}", error.code)
 
     def _same(self, turn: Turn, text: str) -> None:
         """Refuse another conversation's turn that would pass for a known one."""

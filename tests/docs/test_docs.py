@@ -151,9 +151,10 @@ def test_evaluation_commands_of_the_pages_are_understood(page: Path) -> None:
 def test_commands_of_the_pages_work(page: Path, small_store: Path, tmp_path: Path) -> None:
     (tmp_path / "examples").mkdir()
     shutil.copy(small_store / "conversation.jsonl", tmp_path / "examples")
+    shutil.copy(ROOT / "examples" / "chatgpt.json", tmp_path / "examples")
     for words in ebbtide_commands(page):
         store = tmp_path / words[words.index("--store") + 1] if "--store" in words else None
-        if store is not None and words[1] != "replay" and not store.exists():
+        if store is not None and words[1] not in ("replay", "import") and not store.exists():
             shutil.copy(small_store / "small.db", store)
         done = subprocess.run(
             [sys.executable, "-c", "from ebbtide.cli import main; main()", *words[1:]],
@@ -289,7 +290,9 @@ def test_every_public_name_has_a_docstring() -> None:
                     assert (inner.__doc__ or "").strip(), f"{name}.{member}"
 
 
-@pytest.mark.parametrize("name", ["ebbtide.config", "ebbtide.memory", "ebbtide.store"])
+@pytest.mark.parametrize(
+    "name", ["ebbtide.config", "ebbtide.importers.export", "ebbtide.memory", "ebbtide.store"]
+)
 def test_docstring_examples_work(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0

@@ -176,6 +176,18 @@ def test_store_and_config_have_the_methods_of_the_contract() -> None:
     assert callable(ebbtide.Config().replace)
 
 
+def test_importers_take_what_the_contract_says() -> None:
+    from ebbtide import importers
+
+    assert parameters(importers.read) == "format path * conversation= timezone= date_order="
+    assert parameters(importers.detect) == "path"
+    assert parameters(importers.preview) == "turns * keep="
+    # What replay asks of a transcript.
+    assert {"place", "local", "skipped", "__iter__"} <= set(dir(importers.ExportPart))
+    for name in importers.__all__:
+        assert hasattr(importers, name)
+
+
 def test_error_classes_and_their_family() -> None:
     for name in ("ConfigError", "InputError", "StoreError", "NotFoundError"):
         assert issubclass(getattr(ebbtide, name), ebbtide.EbbtideError)

@@ -14,6 +14,7 @@ from ebbtide.cli import (
     comparing,
     configuring,
     evaluating,
+    importing,
     inspecting,
     keeping,
     maintaining,
@@ -36,6 +37,7 @@ app = typer.Typer(
     ),
 )
 app.command(epilog=replaying.EXAMPLES)(replaying.replay)
+app.command("import", epilog=importing.EXAMPLES)(importing.import_export)
 app.command(epilog=asking.EXAMPLES)(asking.ask)
 app.command(epilog=inspecting.EXPLAIN_EXAMPLES)(inspecting.explain)
 app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)

@@ -14,14 +14,39 @@ from ebbtide.cli.output import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ebbtide.importers import ImportedConversation
     from ebbtide.replay import ReplaySummary
     from ebbtide.types import RetrievedEvidence, Turn
 
-__all__ = ["TIERS", "evidence", "knows", "life", "replay_table", "table_of", "trace"]
+__all__ = [
+    "TIERS",
+    "conversations_table",
+    "evidence",
+    "knows",
+    "left_out_table",
+    "life",
+    "replay_table",
+    "table_of",
+    "trace",
+]
 
 TIERS = ("healthy", "unstable", "critical")
 
-_WIDE = ("text", "value", "numbers", "who", "id", "about", "memory")
+_WIDE = (
+    "conversation",
+    "begins",
+    "meaning",
+    "text",
+    "value",
+    "numbers",
+    "who",
+    "id",
+    "about",
+    "memory",
+)
+
+_CONVERSATIONS = 20
+"""Conversations of a preview that are shown."""
 
 _KNOWS = 0.5
 """Confidence below which the memory says that it may not know."""
@@ -30,12 +55,12 @@ _KNOWS = 0.5
 # Replay
 
 
-def replay_table(summaries: Sequence[ReplaySummary]) -> Table:
+def replay_table(summaries: Sequence[ReplaySummary], *, title: str = "Replayed") -> Table:
     """One replay as names and values; several as one row each."""
     if len(summaries) == 1:
-        return table_of(_replay_rows(summaries[0]), title="Replayed")
+        return table_of(_replay_rows(summaries[0]), title=title)
     headings = ("memory", "stored", "active", "archived", "tiers", "evicted")
-    table = _table("Replayed", *headings, "superseded", "digest")
+    table = _table(title, *headings, "superseded", "digest")
     table.collapse_padding = True  # fits 80 columns
     for summary in summaries:
         data = summary.to_dict()
@@ -82,6 +107,46 @@ def _replay_rows(summary: ReplaySummary) -> dict[str, str]:
         "turns/s": f"{summary.turns_per_second:.1f}",
         "digest": summary.digest,
     }
+
+
+# Import
+
+
+def conversations_table(conversations: Sequence[ImportedConversation]) -> Table:
+    """The conversations of an export, a row each, and how they begin."""
+    table = _table("Would be imported", "conversation", "turns", "first", "last", "begins")
+    table.columns[0].max_width = 28
+    alone = len(conversations) == 1
+    for found in conversations[:_CONVERSATIONS]:
+        begins = [
+            f"{turn.speaker or turn.role}: {_short(turn.text, 80)}"
+            for turn in (found.beginning if alone else found.beginning[:1])
+        ]
+        table.add_row(
+            _cell(found.title or found.id),
+            f"{found.turns:,}",
+            (found.first or "–")[:10],
+            (found.last or "–")[:10],
+            _cell("\n".join(begins)),
+        )
+    more = len(conversations) - _CONVERSATIONS
+    turns = sum(found.turns for found in conversations)
+    table.caption = (
+        f"{turns:,} turns in {len(conversations):,} conversation{'' if alone else 's'}"
+        + (f", {more:,} of them not shown (--json has all)." if more > 0 else ".")
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def left_out_table(skips: Mapping[str, int]) -> Table:
+    """What an import leaves out, the most frequent reason first."""
+    from ebbtide.importers import REASONS
+
+    table = _table("Left out", "messages", "reason", "meaning")
+    for reason, count in sorted(skips.items(), key=lambda item: (-item[1], item[0])):
+        table.add_row(f"{count:,}", reason, REASONS[reason])
+    return table
 
 
 # Ask
