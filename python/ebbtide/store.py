@@ -75,6 +75,12 @@ class Store:
         )
         return memory
 
+    def release(self, namespace: str) -> None:
+        """Close one memory and free what it holds; :meth:`memory` opens it anew."""
+        opened = self._memories.pop(namespace, None)
+        if opened is not None:
+            opened.close()
+
     def namespaces(self) -> list[str]:
         """Names of the memories in it, ordered."""
         return self._handle.namespaces()
@@ -85,9 +91,7 @@ class Store:
         Raises:
             NotFoundError: If there is no such memory.
         """
-        opened = self._memories.pop(namespace, None)
-        if opened is not None:
-            opened.close()
+        self.release(namespace)
         self._handle.delete(namespace)
 
     def load(self, path: str | Path, *, namespace: str | None = None) -> Memory:
@@ -128,8 +132,7 @@ class Store:
         found = self.check()
         damaged = sorted({f.namespace for f in found if f.repairable and f.namespace})
         for name in damaged:
-            if name in self._memories:
-                self._memories.pop(name).close()
+            self.release(name)
         if damaged:
             self._handle.erase_damaged(damaged)
         for name in damaged:

@@ -204,6 +204,8 @@ def _store(
             return not stop()
         for part in export.by_conversation():
             into(opened.memory(part.name), part)
+            # Of thousands of conversations only one is held in memory at a time.
+            opened.release(part.name)
             done += summaries[-1].turns
             if stop():
                 break
