@@ -300,7 +300,7 @@ def test_a_run_goes_on_where_it_stopped(plan: Plan, tmp_path: Path) -> None:
     assert len(model.asked) == 4
     assert len(rows_of(out)) == 6
     assert summary["digest"] == end_to_end(plan, tmp_path / "whole", Script())["digest"]
-    with pytest.raises(InputError, match="context_tokens differs"):
+    with pytest.raises(InputError, match="context_tokens was 2048, is 99"):
         end_to_end(plan, out, model, context_tokens=99)
 
 
