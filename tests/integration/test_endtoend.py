@@ -10,19 +10,23 @@ import importlib.util
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
+from ebbtide.cli import main
 from ebbtide.errors import EbbtideError, ExternalError, InputError
 from ebbtide.evals.datasets import Question
 from ebbtide.evals.endtoend import (
     answer_question,
     end_to_end,
     judge_answer,
+    protocol_of,
     summary_markdown,
 )
 from ebbtide.evals.endtoend.prompts import answer_messages, judge_messages
@@ -300,7 +304,7 @@ def test_a_run_goes_on_where_it_stopped(plan: Plan, tmp_path: Path) -> None:
     assert len(model.asked) == 4
     assert len(rows_of(out)) == 6
     assert summary["digest"] == end_to_end(plan, tmp_path / "whole", Script())["digest"]
-    with pytest.raises(InputError, match="context_tokens differs"):
+    with pytest.raises(InputError, match="context_tokens was 2048, is 99"):
         end_to_end(plan, out, model, context_tokens=99)
 
 
@@ -397,3 +401,134 @@ def test_a_verdict_is_yes_or_no(verdict: str, correct: bool) -> None:
     model.errors = {"": "llm.unavailable"}
     with pytest.raises(EbbtideError):
         judge_answer(model, question, "In May.")
+
+
+def haystack(number: int, kind: str) -> dict[str, Any]:
+    (one,) = json.loads(LONG)
+    return one | {"question_id": f"q{number}", "question_type": kind}
+
+
+def test_the_papers_own_protocol_is_a_named_run(tmp_path: Path) -> None:
+    data = tmp_path / "long.json"
+    kinds = ["multi-session"] * 12 + ["temporal-reasoning"] * 3
+    data.write_text(json.dumps([haystack(n, kind) for n, kind in enumerate(kinds)]))
+    plan = Plan("longmemeval", data, ("full",))
+    protocol = protocol_of("dmf-longmemeval-10")
+    summary = end_to_end(plan, tmp_path / "out", Script("oolong"), protocol=protocol)
+    assert (summary["protocol"], summary["per_category"]) == ("dmf-longmemeval-10", 10)
+    assert summary["context_tokens"] == 8192
+    groups = summary["systems"]["full"]["groups"]
+    assert {name: group["count"] for name, group in groups.items()} == {
+        "overall": 13,
+        "multi-session": 10,
+        "temporal-reasoning": 3,
+    }
+    assert summary["short"] == {"temporal-reasoning": 3}
+    page = (tmp_path / "out" / "summary.md").read_text()
+    assert page.startswith("# dmf-longmemeval-10\n")
+    assert "too few questions of some categories: temporal-reasoning 3." in page
+    assert "| system | group | count | judge count | failed | avg. judge score |" in page
+    columns = "E2E Input | Prompt | Mem. Prompt | Mem. Compl. | Mem. Total | Rec. E2E"
+    assert columns in page
+    # 13 answers of 10 and 2 tokens each; the judge's are apart.
+    assert "| full | 130 | 130 | 0 | 0 | 0 | 156 | 156 |" in page
+    with pytest.raises(InputError, match="protocol was dmf-longmemeval-10, is None"):
+        end_to_end(plan, tmp_path / "out", Script("oolong"), context_tokens=8192, per_category=10)
+
+
+def test_a_protocol_is_run_on_its_own_dataset(plan: Plan, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not of longmemeval, which dmf-longmemeval-10"):
+        end_to_end(plan, tmp_path / "a", Script(), protocol=protocol_of("dmf-longmemeval-10"))
+    summary = end_to_end(plan, tmp_path / "b", Script(), protocol=protocol_of("dmf-locomo"))
+    assert summary["systems"]["full"]["groups"]["overall"]["count"] == 3
+    assert summary["short"] == {}
+    with pytest.raises(InputError, match="no protocol 'mem0'; choose from dmf-locomo"):
+        protocol_of("mem0")
+
+
+def test_a_system_joins_the_answers(plan: Plan, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    end_to_end(replace(plan, systems=("bm25",)), out, Script())
+    model = Script()
+    summary = end_to_end(replace(plan, systems=("full",)), out, model)
+    assert list(summary["systems"]) == ["full", "bm25"]
+    assert len(model.asked) == 2 * 3
+    assert summary["digest"] == end_to_end(plan, tmp_path / "whole", Script())["digest"]
+
+
+class Replying(BaseHTTPRequestHandler):
+    """An OpenAI-compatible endpoint that gives one answer and one verdict."""
+
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(request)
+        judging = request["messages"][0]["role"] == "system"
+        text = '{"verdict": "yes"}' if judging else "two"
+        body = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": request["model"],
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": "stop",
+                    "message": {"role": "assistant", "content": text},
+                }
+            ],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12},
+        }
+        data = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    pytest.importorskip("openai")
+    Replying.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Replying) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_command_line_answers(
+    endpoint: str, plan: Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: str) -> tuple[int, str]:
+        given = ["eval", "answers", "--data", str(plan.data), "--model", "m", *words]
+        with pytest.raises(SystemExit) as done:
+            main([*given, "--endpoint", endpoint, "--system", "full"])
+        return int(done.value.code or 0), capsys.readouterr().out
+
+    replies = ("--replies", str(tmp_path / "replies.db"))
+    options = ("--structured", "json_object", "--timeout", "20", "--judge-model", "j", *replies)
+    status, page = run("--out", str(tmp_path / "out"), "--protocol", "dmf-locomo", *options)
+    assert status == 0
+    assert page.startswith("# dmf-locomo\n")
+    assert "m answers, j judges" in page
+    judged = [one for one in Replying.asked if one["model"] == "j"]
+    assert [one["response_format"] for one in judged] == [{"type": "json_object"}] * 3
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert str(tmp_path) not in summary["command"]
+    asked = len(Replying.asked)
+    status, _ = run("--out", str(tmp_path / "again"), "--protocol", "dmf-locomo", *options)
+    assert (status, len(Replying.asked)) == (0, asked)
+    status, _ = run("--out", str(tmp_path / "x"), "--protocol", "dmf-locomo", "--per-category", "3")
+    assert status == 2
+    status, _ = run("--out", str(tmp_path / "x"), "--structured", "none")
+    assert status == 0
+    assert "response_format" not in Replying.asked[-1]

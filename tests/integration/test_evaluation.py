@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,11 @@ import pytest
 
 from ebbtide import Config, InputError
 from ebbtide.cli import main
-from ebbtide.evals.datasets import iter_conversations
-from ebbtide.evals.misses import CLASSES, find_misses, tally
+from ebbtide.evals.datasets import Conversation, iter_conversations
 from ebbtide.evals.report import results_page
 from ebbtide.evals.results import read_table
 from ebbtide.evals.run import Plan, evaluate, measure
-from ebbtide.evals.variants import Variant, ablations, compare, sweep
+from ebbtide.evals.systems import Options
 
 # A little under what was measured when they were set.
 FLOORS = {
@@ -110,6 +112,90 @@ def test_another_run_in_the_same_directory_is_refused(
         evaluate(Plan("locomo", data, ("bm25",), limit=1), tmp_path / "run")
 
 
+def test_other_code_or_another_analyser_is_another_run(
+    stub: Config, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan("locomo", data, ("bm25",))
+    identity = plan.identity()
+    assert {"ebbtide", "core_sha256", "sources_sha256", "analyser", "versions"} <= set(identity)
+    evaluate(plan, tmp_path / "run")
+    for name, other, told in (
+        ("core_sha256", "x" * 64, "the compiled core differs"),
+        ("analyser", {"default": "x", "paper": "x"}, "analyser default"),
+    ):
+        newer = identity | {name: other}
+        monkeypatch.setattr(Plan, "identity", lambda self, newer=newer: newer)
+        with pytest.raises(InputError, match=f"holds another run .*{told}.*--out.*--fresh"):
+            evaluate(plan, tmp_path / "run")
+    assert evaluate(plan, tmp_path / "run", fresh=True)["questions"] == 9
+
+
+def test_a_system_joins_a_finished_run(stub: Config, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    together = evaluate(Plan("locomo", data, ("bm25", "default")), tmp_path / "whole")
+    evaluate(Plan("locomo", data, ("default",), command="ebbtide eval first"), out)
+    stamps = {p: p.stat().st_mtime_ns for p in (out / "parts").rglob("*.parquet")}
+    manifest = evaluate(Plan("locomo", data, ("bm25",), command="ebbtide eval then"), out)
+    assert list(manifest["systems"]) == ["bm25", "default"]
+    assert manifest["digest"] == together["digest"]
+    assert manifest["options"]["command"] == "ebbtide eval then\nebbtide eval first"
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
+    assert "```sh\nebbtide eval then\nebbtide eval first\n```" in results_page([out])
+    # One that was cut off is in no table until it is whole.
+    (out / "parts" / "bm25" / "00002.parquet").unlink()
+    again = evaluate(Plan("locomo", data, ("default",)), out)
+    assert list(again["systems"]) == ["default"]
+
+
+def test_a_peer_joins_with_what_its_environment_is(
+    stub: Config, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ebbtide.evals import peers, systems
+
+    details: dict[str, Any] = {"peer": "dmf-memory==0.3.0", "packages": ["a==1"]}
+
+    def environment(folder: Path) -> peers.PeerEnvironment:
+        return peers.PeerEnvironment(folder, folder, folder, dict(details))
+
+    @contextmanager
+    def opened(name: str, conversation: Conversation, folder: Path) -> Iterator[systems.System]:
+        yield systems._Full(conversation)
+
+    monkeypatch.setattr(peers, "open_environment", environment)
+    monkeypatch.setattr(peers, "open_dmf", opened)
+    out = tmp_path / "run"
+    evaluate(Plan("locomo", data, ("bm25",)), out)
+    options = Options(peer=tmp_path / "peer")
+    joined = Plan("locomo", data, ("dmf-memory",), options=options)
+    manifest = evaluate(joined, out)
+    assert list(manifest["systems"]) == ["bm25", "dmf-memory"]
+    assert manifest["systems"]["dmf-memory"]["peer"] == details
+    part = out / "parts" / "dmf-memory" / "00001.json"
+    assert json.loads(part.read_text())["peer"] == details
+    assert str(tmp_path) not in (out / "manifest.json").read_text()
+    # Without the peer's directory its parts stay; another environment is refused.
+    assert len(evaluate(Plan("locomo", data, ("bm25",)), out)["systems"]) == 2
+    details["packages"] = ["a==2"]
+    with pytest.raises(InputError, match="parts of dmf-memory from another environment"):
+        evaluate(joined, out)
+
+
+def test_ingestion_is_timed_where_no_cache_answers(
+    stub: Config, data: Path, tmp_path: Path
+) -> None:
+    cached = Options(cache=tmp_path / "analyses.db")
+    plan = Plan("locomo", data, ("bm25", "default"), options=cached)
+    evaluate(plan, tmp_path / "cached")
+    evaluate(replace(plan, options=Options()), tmp_path / "plain")
+
+    def timed(folder: str) -> dict[str, bool]:
+        rows = read_table(tmp_path / folder / "conversations.parquet")
+        return {row["system"]: row["ingest_s"] is not None for row in rows}
+
+    assert timed("cached") == {"bm25": True, "default": False}
+    assert timed("plain") == {"bm25": True, "default": True}
+
+
 def test_a_system_that_is_not_known_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no system 'best'; choose from full"):
         evaluate(Plan("locomo", data, ("best",)), tmp_path / "run")
@@ -123,36 +209,31 @@ def test_noise_leaves_the_questions_alone(stub: Config, data: Path, tmp_path: Pa
     assert [row["turns"] for row in facts] == [10, 10, 10]
 
 
-def test_variants_are_measured_beside_the_base(data: Path) -> None:
-    variants = [
-        Variant("nothing", {}),
-        Variant("no bm25", {"retrieval": {"enable_bm25": False}}),
-        Variant("small", {"capacity": {"token_budget": 16}}),
-    ]
-    base, nothing, _, small = compare(data, variants, Config())
-    assert base.differences == {}
-    assert nothing.means == base.means
-    assert nothing.differences["mrr"].mean == 0.0
-    assert small.means["active"] < base.means["active"] == 1.0
-
-
-def test_ablations_name_every_part_that_is_on() -> None:
-    names = [variant.name for variant in ablations(Config())]
-    assert len(set(names)) == len(names)
-    assert {"channel bm25", "term late_own", "feature stale", "signal eta_constraint"} <= set(names)
-    assert "channel card_semantic" not in names  # it is off already
-    tried = sweep({("ranking", "bm25"): [0.1, 0.2], ("ranking", "dense"): [0.0]})
-    assert [v.name for v in tried] == [
-        "ranking.bm25=0.1 ranking.dense=0.0",
-        "ranking.bm25=0.2 ranking.dense=0.0",
-    ]
-
-
-def test_misses_are_counted_by_what_became_of_them(data: Path) -> None:
-    found = find_misses(data, Config(), k=1, max_tokens=64)
-    assert {miss.fate for miss in found} <= set(CLASSES)
-    assert tally(found)["all"].total() >= len(found)
-    assert find_misses(data, Config(), k=5) == []
+def test_the_clean_conversation_stands_beside_the_noisy_one(
+    stub: Config, data: Path, tmp_path: Path
+) -> None:
+    plan = Plan("noise", data, ("bm25", "default"), noise=0.75, with_clean=True)
+    manifest = evaluate(plan, tmp_path / "run")
+    plain = evaluate(Plan("locomo", data, ("bm25", "default")), tmp_path / "plain")
+    clean = read_table(tmp_path / "run" / "clean.parquet")
+    for one, other in zip(clean, read_table(tmp_path / "plain" / "rows.parquet"), strict=True):
+        assert (one["system"], one["question_id"]) == (other["system"], other["question_id"])
+        assert one["ranked"] == other["ranked"]
+    assert manifest["clean_digest"] is not None
+    assert plain["clean_digest"] is None
+    page = results_page([tmp_path / "run"])
+    assert "### What noise costs" in page
+    for row in (
+        "| bm25 | none | 6 |",
+        "| bm25 | 75 % of the timeline | 6 |",
+        "| bm25 | points | 6 |",
+    ):
+        assert row in page
+    assert "What noise costs" not in results_page([tmp_path / "plain"])
+    # The noisy rows are those of a run without the clean ones, which can join.
+    alone = evaluate(replace(plan, with_clean=False), tmp_path / "alone")
+    assert (alone["digest"], alone["clean_digest"]) == (manifest["digest"], None)
+    assert evaluate(plan, tmp_path / "alone")["clean_digest"] == manifest["clean_digest"]
 
 
 def test_the_command_line_measures_and_reports(
@@ -171,11 +252,17 @@ def test_the_command_line_measures_and_reports(
         run("locomo", "--data", str(data), "--system", "bm25", "--out", out, "-j", "1", "--json")
     )
     assert manifest["dataset"] == "locomo"
+    assert str(tmp_path) not in manifest["options"]["command"]
     written = run("report", out, "--out", str(tmp_path / "report"))
     assert "report.html" in written
     table = run("sweep", "--data", str(data), "--try", "ranking.bm25=0.1,0.5", "-j", "1")
     assert "ranking.bm25=0.5" in table
-    assert "pool" in run("misses", "--data", str(data), "-j", "1")
+    assert "entity_mismatch" in run("misses", "--data", str(data), "-j", "1")
+    kept = ("--data", str(data), "-j", "1", "--sample", "2", "--out", str(tmp_path / "ablated"))
+    assert "term late_own" in run("ablate", *kept)
+    assert len(json.loads(run("ablate", *kept, "--json"))["variants"]) > 30
+    noisy = ("noise", "--data", str(data), "--ratio", "0.5", "--system", "bm25", "-j", "1")
+    assert "What noise costs" in run(*noisy, "--out", str(tmp_path / "noisy"))
 
 
 @pytest.mark.timeout(900)

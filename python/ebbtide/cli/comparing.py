@@ -13,6 +13,7 @@ from ebbtide.cli.common import JsonOption, PresetOption
 from ebbtide.cli.evaluating import (
     CacheOption,
     DataOption,
+    FreshOption,
     LimitOption,
     SetOption,
     WorkersOption,
@@ -23,9 +24,19 @@ from ebbtide.cli.progress import counting
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
-    from ebbtide.evals.variants import Outcome, Variant
+    from ebbtide.evals.compare import Outcome
+    from ebbtide.evals.variants import Variant
 
 __all__ = ["ablate", "misses", "sweep"]
+
+KeepOption = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="Directory that keeps results, so that another call goes on."),
+]
+SampleOption = Annotated[
+    int | None, typer.Option("--sample", min=1, help="Most questions, drawn by --seed.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of the draw.")]
 
 
 def ablate(
@@ -35,13 +46,28 @@ def ablate(
     limit: LimitOption = None,
     cache: CacheOption = None,
     setting: SetOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = 0,
+    out: KeepOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Switch each channel, ranking term, feature and signal off in turn: what is lost."""
     from ebbtide.evals.variants import ablations
 
     base = _base(preset, cache, setting)
-    _compare(data, ablations(base), base, workers, limit, as_json=as_json)
+    _compare(
+        data,
+        ablations(base),
+        base,
+        as_json=as_json,
+        workers=workers or os.cpu_count() or 1,
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        out=out,
+        fresh=fresh,
+    )
 
 
 def sweep(
@@ -59,6 +85,10 @@ def sweep(
     limit: LimitOption = None,
     cache: CacheOption = None,
     setting: SetOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = 0,
+    out: KeepOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Try values of settings side by side."""
@@ -72,7 +102,18 @@ def sweep(
                 for key, parsed in keys.items():
                     tried.setdefault((section, key), []).append(parsed)
     base = _base(preset, cache, setting)
-    _compare(data, combinations(tried), base, workers, limit, as_json=as_json)
+    _compare(
+        data,
+        combinations(tried),
+        base,
+        as_json=as_json,
+        workers=workers or os.cpu_count() or 1,
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        out=out,
+        fresh=fresh,
+    )
 
 
 def misses(
@@ -86,6 +127,10 @@ def misses(
     limit: LimitOption = None,
     cache: CacheOption = None,
     setting: SetOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = 0,
+    out: KeepOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Count the evidence that is lost, by category and by what became of it."""
@@ -99,6 +144,10 @@ def misses(
             max_tokens=max_tokens,
             workers=workers or os.cpu_count() or 1,
             limit=limit,
+            sample=sample,
+            seed=seed,
+            out=out,
+            fresh=fresh,
             progress=progress,
         )
     if as_json:
@@ -120,25 +169,12 @@ def _base(preset: str | None, cache: Path | None, setting: list[str] | None) -> 
 
 
 def _compare(
-    data: Path,
-    variants: Sequence[Variant],
-    base: Config,
-    workers: int | None,
-    limit: int | None,
-    *,
-    as_json: bool,
+    data: Path, variants: Sequence[Variant], base: Config, *, as_json: bool, **options: Any
 ) -> None:
-    from ebbtide.evals.variants import METRICS, compare
+    from ebbtide.evals.compare import METRICS, compare
 
-    with counting(data.name, "conversations") as progress:
-        found = compare(
-            data,
-            variants,
-            base,
-            workers=workers or os.cpu_count() or 1,
-            limit=limit,
-            progress=progress,
-        )
+    with counting(data.name, "parts") as progress:
+        found = compare(data, variants, base, progress=progress, **options)
     if as_json:
         print_json({"variants": [_plain(outcome) for outcome in found]})
         return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CacheOption",
     "DataOption",
+    "FreshOption",
     "LimitOption",
     "OutOption",
     "PeerOption",
@@ -61,7 +61,10 @@ SystemOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path, typer.Option("--out", "-o", help="Directory of the results; a second call goes on.")
+    Path,
+    typer.Option(
+        "--out", "-o", help="Directory of the results; another call goes on or adds systems."
+    ),
 ]
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", "-j", min=1, help="Processes; one a core by default.")
@@ -81,6 +84,9 @@ PeerOption = Annotated[
         "(1 GB, some minutes). Adds the system dmf-memory.",
     ),
 ]
+FreshOption = Annotated[
+    bool, typer.Option("--fresh", help="Start over: delete what --out holds of an earlier run.")
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="A setting; may be repeated."),
@@ -97,11 +103,12 @@ def locomo(
     cache: CacheOption = None,
     peer: PeerOption = None,
     setting: SetOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure on LoCoMo (snap-research/locomo's JSON, or parts of it)."""
     plan = plan_of("locomo", data, system, limit=limit, cache=cache, peer=peer, setting=setting)
-    _run(plan, out, workers, as_json=as_json)
+    _run(plan, out, workers, fresh=fresh, as_json=as_json)
 
 
 @app.command()
@@ -114,13 +121,14 @@ def longmemeval(
     cache: CacheOption = None,
     peer: PeerOption = None,
     setting: SetOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure on LongMemEval (its JSON, or one instance a line)."""
     plan = plan_of(
         "longmemeval", data, system, limit=limit, cache=cache, peer=peer, setting=setting
     )
-    _run(plan, out, workers, as_json=as_json)
+    _run(plan, out, workers, fresh=fresh, as_json=as_json)
 
 
 @app.command()
@@ -136,20 +144,27 @@ def noise(
         typer.Option("--ratio-of", help="Share of the whole timeline, or of the original turns."),
     ] = RatioOfChoice.TIMELINE,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the noise.")] = 0,
+    with_clean: Annotated[
+        bool,
+        typer.Option(
+            "--with-clean/--no-clean", help="Measure the conversations without noise beside it."
+        ),
+    ] = True,
     system: SystemOption = None,
     workers: WorkersOption = None,
     limit: LimitOption = None,
     cache: CacheOption = None,
     peer: PeerOption = None,
     setting: SetOption = None,
+    fresh: FreshOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure on LoCoMo with noise: a published file, or noise of our own."""
     from dataclasses import replace
 
     plan = plan_of("noise", data, system, limit=limit, cache=cache, peer=peer, setting=setting)
-    plan = replace(plan, noise=ratio, ratio_of=ratio_of.value, seed=seed)
-    _run(plan, out, workers, as_json=as_json)
+    plan = replace(plan, noise=ratio, ratio_of=ratio_of.value, seed=seed, with_clean=with_clean)
+    _run(plan, out, workers, fresh=fresh, as_json=as_json)
 
 
 @app.command()
@@ -185,6 +200,7 @@ def plan_of(
     setting: list[str] | None,
 ) -> Plan:
     """The run that the options describe."""
+    from ebbtide.evals.provenance import public_command
     from ebbtide.evals.run import Plan
     from ebbtide.evals.systems import PEERS, SYSTEMS, Options
 
@@ -203,7 +219,7 @@ def plan_of(
         systems=named,
         limit=limit,
         options=Options(changes=settings(setting or []), cache=cache, peer=peer),
-        command=shlex.join(["ebbtide", *sys.argv[1:]]),
+        command=public_command(["ebbtide", *sys.argv[1:]]),
     )
 
 
@@ -237,12 +253,14 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
     return changes
 
 
-def _run(plan: Plan, out: Path, workers: int | None, *, as_json: bool) -> None:
+def _run(plan: Plan, out: Path, workers: int | None, *, fresh: bool, as_json: bool) -> None:
     from ebbtide.evals.report import results_page
     from ebbtide.evals.run import evaluate
 
     with counting(plan.dataset, "parts") as progress:
-        manifest = evaluate(plan, out, workers=workers or os.cpu_count() or 1, progress=progress)
+        manifest = evaluate(
+            plan, out, workers=workers or os.cpu_count() or 1, fresh=fresh, progress=progress
+        )
     if as_json:
         print_json(manifest)
     else:

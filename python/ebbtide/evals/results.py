@@ -2,7 +2,9 @@
 
     DIR/plan.json               what is being run; a second call goes on with it
     DIR/parts/SYSTEM/N.*        finished conversations
+    DIR/clean/SYSTEM/N.*        the same without their noise, for comparison
     DIR/rows.parquet            one row a (system, question)
+    DIR/clean.parquet           the same without noise
     DIR/conversations.parquet   one row a (system, conversation)
     DIR/manifest.json           versions, hashes, machine, digest of the rows
 
@@ -14,10 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,8 @@ __all__ = [
     "METRICS",
     "SESSION_METRICS",
     "TIMINGS",
-    "file_sha256",
-    "machine",
     "read_table",
     "rows_digest",
-    "versions",
     "write_table",
 ]
 
@@ -55,7 +51,6 @@ TIMINGS = frozenset({"latency_ms", "ingest_s", "rss_mb"})
 """Columns that differ from run to run and are not in the digest."""
 
 _TEXTS = ("dataset", "system", "conversation", "question_id", "category", "question", "answer")
-_PACKAGES = ("numpy", "onnxruntime", "spacy", "tokenizers", "vaderSentiment", "bm25s", "pyarrow")
 _SUFFIXES = ("recall", "any", "all", "contains", "tokens")
 
 
@@ -132,48 +127,3 @@ def rows_digest(rows: Sequence[Mapping[str, Any]]) -> str:
         kept = {name: value for name, value in row.items() if name not in TIMINGS}
         found.update(json.dumps(kept, sort_keys=True, ensure_ascii=False).encode())
     return found.hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex.
-
-    Raises:
-        InputError: ``input.transcript``: it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        message = f"the data file {path} cannot be read: {error}"
-        raise InputError(message, "input.transcript") from error
-
-
-def versions() -> dict[str, str]:
-    """Versions of what a figure may depend on."""
-    found = {"python": platform.python_version()}
-    for name in _PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def machine() -> dict[str, Any]:
-    """The machine in a few words: system, processor, cores, memory."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "memory_gib": round(pages / 2**30, 1),
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -21,22 +18,20 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, iter_conversations
 from ebbtide.evals.metrics import contains_answer, rank_metrics, to_sessions
 from ebbtide.evals.noise import RatioOf, add_noise
-from ebbtide.evals.results import (
-    BUDGETS,
-    DEPTH,
-    file_sha256,
-    machine,
-    read_table,
-    rows_digest,
-    versions,
-    write_table,
+from ebbtide.evals.parts import Pool, Progress, claim, write_json
+from ebbtide.evals.provenance import code, file_sha256, fingerprint, machine, versions
+from ebbtide.evals.results import BUDGETS, DEPTH, read_table, rows_digest, write_table
+from ebbtide.evals.systems import (
+    PEERS,
+    READERS,
+    SYSTEMS,
+    Options,
+    System,
+    open_system,
+    warm_up,
 )
-from ebbtide.evals.systems import Options, System, open_system
 
-__all__ = ["Plan", "claim", "evaluate", "measure"]
-
-Progress = Callable[[int, int], None]
-"""Told the parts done and the parts in all."""
+__all__ = ["Plan", "evaluate", "finished", "measure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +41,12 @@ class Plan:
     Attributes:
         dataset: ``locomo``, ``longmemeval`` or ``noise``: a name for reports.
         data: The file.
-        systems: Names of systems, in the order of reports.
+        systems: Names of systems.
         limit: Most conversations, or None for all.
         noise: Share of generated noise, or None; see ``ratio_of``.
         ratio_of: Whether the share is of the ``timeline`` or of the ``original`` turns.
         seed: Seed of the noise.
+        with_clean: Also measure the conversations without their noise, for comparison.
         budgets: Token budgets; none measures the rankings only.
         options: What systems are opened with.
         command: The command line, for the manifest.
@@ -63,6 +59,7 @@ class Plan:
     noise: float | None = None
     ratio_of: RatioOf = "timeline"
     seed: int = 0
+    with_clean: bool = False
     budgets: tuple[int, ...] = BUDGETS
     options: Options = field(default_factory=Options)
     command: str = ""
@@ -80,12 +77,14 @@ class Plan:
                 )
 
     def identity(self) -> dict[str, Any]:
-        """What makes two runs the same; parts are kept only while it holds."""
+        """What makes two runs the same; parts are kept only while it holds.
+
+        Which systems are run is no part of it: another one can join later.
+        """
         # Where analyses are cached is no part of what is measured.
         plain = Options(self.options.changes)
-        configs = {name: _sha256(plain.config(name).to_dict()) for name in PRESETS}
-        return {
-            "ebbtide": _core.__version__,
+        configs = {name: plain.config(name) for name in PRESETS}
+        return code() | {
             "dataset": self.dataset,
             "data": self.data.name,
             "data_sha256": file_sha256(self.data),
@@ -94,28 +93,29 @@ class Plan:
             "ratio_of": self.ratio_of,
             "seed": self.seed,
             "budgets": list(self.budgets),
-            "configs": configs,
-        } | self._peer()
-
-    def _peer(self) -> dict[str, Any]:
-        """What the peer's environment consists of, where one is run."""
-        if self.options.peer is None:
-            return {}
-        from ebbtide.evals.peers import open_environment
-
-        return {"peer": dict(open_environment(self.options.peer).details)}
+            "configs": {name: _sha256(config.to_dict()) for name, config in configs.items()},
+            "analyser": {name: fingerprint(config) for name, config in configs.items()},
+        }
 
 
 def evaluate(
-    plan: Plan, out: Path, *, workers: int = 1, progress: Progress | None = None
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int = 1,
+    fresh: bool = False,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run a plan into a directory, going on where an earlier call stopped.
+
+    Systems that the directory holds already, whole, stay in its tables.
 
     Args:
         plan: What to run.
         out: The directory; made where it is missing.
         workers: Processes, one conversation and system at a time each. Results do
             not depend on it; timings do.
+        fresh: Start over, whatever the directory holds.
         progress: Told of each finished part.
 
     Returns:
@@ -126,104 +126,86 @@ def evaluate(
             system is not known.
     """
     identity = plan.identity()
-    claim(out, identity)
-    count = 0
+    claim(out, identity, fresh=fresh)
+    _check_peers(plan, out)
+    names: list[str] = []
+    clean: list[str] = []
     left_out = unresolved = 0
-    todo: list[tuple[str, Path]] = []
-    with _Pool(workers, progress) as pool:
+    with Pool(workers, progress) as pool:
         for conversation in plan.conversations():
-            count += 1
+            names.append(f"{len(names) + 1:05d}.parquet")
             asked = [q for q in conversation.questions if q.evidence and not q.abstention]
             left_out += len(conversation.questions) - len(asked)
             unresolved += len(conversation.unresolved)
             for system in plan.systems:
-                part = out / "parts" / system / f"{count:05d}.parquet"
-                todo.append((system, part))
-                pool.submit(part, (plan, system, conversation, part))
-    if not count:
+                part = out / "parts" / system / names[-1]
+                pool.submit([part], _run_part, plan, system, conversation, part)
+            if not any(turn.noise for turn in conversation.turns):
+                continue
+            clean.append(names[-1])
+            for system in plan.systems if plan.with_clean else ():
+                part = out / "clean" / system / names[-1]
+                pool.submit([part], _run_part, plan, system, _without_noise(conversation), part)
+    if not names:
         raise InputError(f"{plan.data.name} holds no conversation", "input.transcript")
-    return _merge(plan, out, identity, todo, {"left_out": left_out, "unresolved": unresolved})
+    _merge_clean(out, clean)
+    counts = {"left_out": left_out, "unresolved": unresolved}
+    return _merge(plan, out, identity, names, counts)
 
 
-def claim(out: Path, identity: Mapping[str, Any]) -> None:
-    """Make a directory the one of a run, for this call and those that go on with it.
+def finished(folder: Path, names: Sequence[str]) -> list[str]:
+    """Systems that have every part in a folder, in the order of reports.
 
     Args:
-        out: The directory; made where it is missing.
-        identity: What makes two runs the same, JSON-able.
-
-    Raises:
-        InputError: ``input.field``: it holds parts of another run.
+        folder: Holds one folder a system.
+        names: File names of the parts.
     """
-    path = out / "plan.json"
-    out.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        changed = sorted(name for name in identity if before.get(name) != identity[name])
-        if changed:
-            message = (
-                f"{out} holds another run (its {', '.join(changed)} differs); "
-                "name another directory, or delete that one"
-            )
-            raise InputError(message, "input.field")
-    path.write_text(json.dumps(identity, indent=1) + "\n", encoding="utf-8")
+    return [
+        system
+        for system in (*SYSTEMS, *PEERS)
+        if names and all((folder / system / name).exists() for name in names)
+    ]
 
 
 def _sha256(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-class _Pool:
-    """Parts on their way: a few at a time, so that conversations do not pile up."""
+def _without_noise(conversation: Conversation) -> Conversation:
+    return replace(conversation, turns=[turn for turn in conversation.turns if not turn.noise])
 
-    def __init__(self, workers: int, progress: Progress | None) -> None:
-        self._workers = workers
-        self._progress = progress
-        self._done = self._all = 0
-        self._running: set[Future[None]] = set()
-        context = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(workers, mp_context=context) if workers > 1 else None
 
-    def __enter__(self) -> _Pool:
-        return self
+def _peer(system: str, options: Options) -> dict[str, Any] | None:
+    """What a peer's environment consists of, where the system is one that can be run."""
+    if system not in PEERS or options.peer is None:
+        return None
+    from ebbtide.evals.peers import open_environment
 
-    def submit(self, part: Path, task: tuple[Any, ...]) -> None:
-        self._all += 1
-        if part.exists():
-            self._finished(1)
-        elif self._executor is None:
-            _run_part(*task)
-            self._finished(1)
-        else:
-            if len(self._running) >= 2 * self._workers:
-                self._wait(FIRST_COMPLETED)
-            self._running.add(self._executor.submit(_run_part, *task))
+    return dict(open_environment(options.peer).details)
 
-    def _wait(self, until: str) -> None:
-        done, self._running = wait(self._running, return_when=until)
-        for future in done:
-            future.result()
-        self._finished(len(done))
 
-    def _finished(self, count: int) -> None:
-        self._done += count
-        if self._progress is not None:
-            self._progress(self._done, self._all)
+def _check_peers(plan: Plan, out: Path) -> None:
+    """A peer's parts were all made in one environment."""
+    for system in plan.systems:
+        details = _peer(system, plan.options)
+        parts = sorted((out / "parts" / system).glob("*.json")) if details else []
+        if any(_facts(part)["peer"] != details for part in parts):
+            message = (
+                f"{out} holds parts of {system} from another environment; "
+                "name another directory with --out, or start over there with --fresh"
+            )
+            raise InputError(message, "input.field")
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._executor is None:
-            return
-        try:
-            if kind is None:
-                self._wait("ALL_COMPLETED")
-        finally:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+
+def _facts(part: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(part.with_suffix(".json").read_text(encoding="utf-8"))
+    return found
 
 
 def _run_part(plan: Plan, system: str, conversation: Conversation, part: Path) -> None:
     rows, facts = measure(plan, system, conversation)
-    part.parent.mkdir(parents=True, exist_ok=True)
-    part.with_suffix(".json").write_text(json.dumps(facts), encoding="utf-8")
+    facts |= {"command": plan.command, "peer": _peer(system, plan.options)}
+    write_json(part.with_suffix(".json"), facts)
     write_table(part, "rows", rows)
 
 
@@ -231,8 +213,11 @@ def measure(
     plan: Plan, system: str, conversation: Conversation
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """One system on one conversation: its rows, and the facts of the conversation."""
-    cache = plan.options.cache
-    cold = cache is None or not cache.exists()
+    # With analyses from a cache the time to take turns in means nothing, and whether
+    # this system or the one before filled the cache is chance: it is not taken at all.
+    timed = plan.options.cache is None or system not in READERS
+    if timed:
+        warm_up(system, plan.options)
     start = time.perf_counter()
     with open_system(system, conversation, plan.options) as opened:
         seconds = time.perf_counter() - start
@@ -246,8 +231,7 @@ def measure(
             "turns": len(conversation.turns),
             "noise_turns": sum(turn.noise for turn in conversation.turns),
             "questions": len(conversation.questions),
-            # With analyses from a cache the time to take turns in means nothing.
-            "ingest_s": seconds if cold else None,
+            "ingest_s": seconds if timed else None,
             "rss_mb": _resident(),
             **opened.facts(),
         }
@@ -297,50 +281,78 @@ def _inside(system: System, question: Question, budget: int) -> dict[str, float]
     return found
 
 
-def _resident() -> float:
-    """Most memory that this process has held, in MiB; systems share a process."""
+def _resident() -> float | None:
+    """Most memory that this process has held, in MiB; systems share a process.
+
+    None where the platform does not tell, as on Windows.
+    """
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def _merge_clean(out: Path, names: Sequence[str]) -> None:
+    """The rows without noise in one file, of the systems that have them all."""
+    systems = finished(out / "clean", names)
+    (out / "clean.parquet").unlink(missing_ok=True)
+    if systems:
+        parts = [out / "clean" / system / name for system in systems for name in names]
+        write_table(out / "clean.parquet", "rows", [row for p in parts for row in read_table(p)])
 
 
 def _merge(
     plan: Plan,
     out: Path,
     identity: Mapping[str, Any],
-    parts: Sequence[tuple[str, Path]],
+    names: Sequence[str],
     counts: Mapping[str, int],
 ) -> dict[str, Any]:
-    order = {name: place for place, name in enumerate(plan.systems)}
-    parts = sorted(parts, key=lambda item: (order[item[0]], item[1].name))
-    rows = [row for _, part in parts for row in read_table(part)]
-    facts = [json.loads(p.with_suffix(".json").read_text(encoding="utf-8")) for _, p in parts]
+    systems = finished(out / "parts", names)
+    parts = [out / "parts" / system / name for system in systems for name in names]
+    rows = [row for part in parts for row in read_table(part)]
+    facts = [_facts(part) for part in parts]
     write_table(out / "rows.parquet", "rows", rows)
     write_table(out / "conversations.parquet", "conversations", facts)
+    clean = out / "clean.parquet"
     manifest = {
         "ebbtide": _core.__version__,
         "dataset": plan.dataset,
         "data": plan.data.name,
         "data_sha256": identity["data_sha256"],
-        "systems": {
-            name: {"config_sha256": identity["configs"].get(name)} for name in plan.systems
-        },
+        "systems": {name: _about(name, identity, facts) for name in systems},
         "seed": plan.seed,
         "options": {
-            "command": plan.command,
+            # Systems may have joined by a command of their own.
+            "command": "\n".join(dict.fromkeys(one["command"] for one in facts)),
             "limit": plan.limit,
             "noise": plan.noise,
             "ratio_of": plan.ratio_of,
             "budgets": list(plan.budgets),
             "changes": asdict(plan.options)["changes"],
-            "peer": identity.get("peer"),
         },
+        **{name: identity[name] for name in ("core_sha256", "sources_sha256")},
         "versions": versions(),
         "machine": machine(),
         "date": date.today().isoformat(),
-        "questions": len(rows) // len(plan.systems),
+        "questions": len(rows) // len(systems),
         **counts,
         "digest": rows_digest(rows),
+        "clean_digest": rows_digest(read_table(clean)) if clean.exists() else None,
     }
-    path = out / "manifest.json"
-    path.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    write_json(out / "manifest.json", manifest)
     return manifest
+
+
+def _about(
+    system: str, identity: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The settings and the analyser of a system, and what a peer's environment consists of."""
+    peer = next((one["peer"] for one in facts if one["system"] == system), None)
+    return {
+        "config_sha256": identity["configs"].get(system),
+        "analyser": identity["analyser"].get(system),
+        **({"peer": peer} if peer else {}),
+    }

@@ -19,7 +19,18 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
 from ebbtide.memory import Memory
 
-__all__ = ["PEERS", "SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
+__all__ = [
+    "PEERS",
+    "READERS",
+    "SYSTEMS",
+    "Context",
+    "Options",
+    "Ranking",
+    "System",
+    "evidence_limit",
+    "open_system",
+    "warm_up",
+]
 
 SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
 """Names that :func:`open_system` knows, in the order of reports; and :data:`PEERS`."""
@@ -27,6 +38,9 @@ SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
 PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,
 and as for the datasets with 20 pieces of evidence."""
+
+READERS = ("dense", "rrf", *PRESETS)
+"""Systems that read turns with ebbtide's analyser, from its cache where there is one."""
 
 _COUNTER = "cl100k_base"
 _FUSION = 60
@@ -124,6 +138,25 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         raise InputError(message, "input.field")
 
 
+def evidence_limit(max_tokens: int) -> int:
+    """How many turns a memory is asked for to fill a context of so many tokens.
+
+    More than ever fit, as a line has ten tokens at least: the budget decides, not the
+    number of turns that a preset returns by itself.
+    """
+    return max(10, max_tokens // 10)
+
+
+def warm_up(name: str, options: Options) -> None:
+    """Load what a system shares with the others of its process, which is no part of its speed."""
+    if name in READERS:
+        from ebbtide.analysis.analyser import Analyser
+
+        # The cache would answer from the disk and load nothing.
+        config = Options(options.changes).config(name if name in PRESETS else "default")
+        Analyser(config["nlp"], embedder=config.embedder).warm_up()
+
+
 class _Ebbtide:
     """A memory with one of the presets."""
 
@@ -139,8 +172,7 @@ class _Ebbtide:
     def context(self, question: Question, max_tokens: int) -> Context:
         found = self._memory.context(
             question.text,
-            # More than ever fit: a line has ten tokens at least.
-            limit=max(10, max_tokens // 10),
+            limit=evidence_limit(max_tokens),
             max_tokens=max_tokens,
             query_time=question.query_time,
             include_active=False,

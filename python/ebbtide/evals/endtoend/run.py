@@ -12,9 +12,8 @@ One request at a time: an endpoint decides how fast this goes.
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -25,19 +24,24 @@ from ebbtide.evals.datasets import LOCOMO_CATEGORIES, Conversation, Question
 from ebbtide.evals.endtoend.answer import ANSWER_TOKENS, answer_question
 from ebbtide.evals.endtoend.judge import judge_answer
 from ebbtide.evals.endtoend.prompts import prompts_sha256
+from ebbtide.evals.endtoend.protocols import Protocol
 from ebbtide.evals.endtoend.scores import TokenUse, bleu1, exact_match, token_f1
 from ebbtide.evals.endtoend.summary import summarise, summary_markdown
-from ebbtide.evals.results import machine, rows_digest, versions
-from ebbtide.evals.run import Plan, claim
+from ebbtide.evals.parts import Progress, claim, write_json
+from ebbtide.evals.provenance import machine
+from ebbtide.evals.results import rows_digest
+from ebbtide.evals.run import Plan, finished
+from ebbtide.evals.sampling import draw
 from ebbtide.evals.systems import System, open_system
 from ebbtide.llm.replies import LanguageModel, Usage
 
 __all__ = ["end_to_end"]
 
-Progress = Callable[[int, int], None]
-"""Told the questions done and the questions in all."""
-
+_CONTEXT_TOKENS = 2048
 _ADVERSARIAL = LOCOMO_CATEGORIES[5]
+
+_Chosen = tuple[int, str, str]
+"""Conversation number, question id, category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +62,11 @@ def end_to_end(
     *,
     judge: LanguageModel | None = None,
     memory: LanguageModel | None = None,
-    context_tokens: int = 2048,
+    context_tokens: int | None = None,
     answer_tokens: int = ANSWER_TOKENS,
     per_category: int | None = None,
+    protocol: Protocol | None = None,
+    fresh: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Answer and judge the questions of a plan, going on where an earlier call stopped.
@@ -75,11 +81,12 @@ def end_to_end(
         judge: The model that judges; the same one where none is given.
         memory: The model that the systems themselves use, if any: what it costs
             between two questions is the memory's part of the token table.
-        context_tokens: Budget of a context.
+        context_tokens: Budget of a context; None: the protocol's, or 2,048.
         answer_tokens: Most tokens of an answer.
-        per_category: Most questions of each category, chosen by ``plan.seed``: 10
-            on LongMemEval is the DMF paper's LongMemEval-10 (another ten than
-            theirs, which they do not list). None for all.
+        per_category: Most questions of each category, drawn by ``plan.seed``; None
+            for all.
+        protocol: A named run, which brings its own ``per_category``.
+        fresh: Start over, whatever the directory holds.
         progress: Told of the questions done.
 
     Returns:
@@ -92,32 +99,42 @@ def end_to_end(
             answered stays. ``llm.request``, ``llm.answer``: every question of a
             system and conversation failed.
     """
+    if protocol is not None:
+        per_category = protocol.per_category
+    if context_tokens is None:
+        context_tokens = protocol.context_tokens if protocol else _CONTEXT_TOKENS
     if context_tokens < 1 or answer_tokens < 1 or (per_category is not None and per_category < 1):
         message = "context_tokens, answer_tokens and per_category must be at least 1"
         raise InputError(message, "input.field")
     models = _Models(client, judge or client, memory, context_tokens, answer_tokens)
     identity = plan.identity() | _identity(models, per_category)
     out = Path(out)
-    claim(out, identity)
-    chosen, left_out = _choose(plan, per_category)
+    identity["protocol"] = protocol.name if protocol else None
+    claim(out, identity, fresh=fresh)
+    chosen, left_out = _choose(plan, per_category, protocol)
     if not chosen:
         raise InputError(f"{plan.data.name} holds no question to answer", "input.transcript")
     spent = models.answerer.spent, models.judge.spent
     done, every = 0, len(chosen) * len(plan.systems)
-    parts: dict[str, list[Path]] = {name: [] for name in plan.systems}
+    names: list[str] = []
     for number, conversation in _asked(plan, chosen):
+        names.append(f"{number:05d}.json")
         for system in plan.systems:
-            part = out / "parts" / system / f"{number:05d}.json"
-            parts[system].append(part)
+            part = out / "parts" / system / names[-1]
             if not part.exists():
-                _write(part, _run_part(plan, system, conversation, models, _Begun(part)))
+                write_json(part, _run_part(plan, system, conversation, models, _Begun(part)))
                 _Begun(part).forget()
             done += len(conversation.questions)
             if progress is not None:
                 progress(done, every)
-    summary = _merge(plan, out, identity, parts)
-    summary |= {"left_out": left_out, "spent": _spent(models, *spent)}
-    _write(out / "summary.json", summary)
+    summary = _merge(plan, out, identity, names)
+    summary |= {
+        "left_out": left_out,
+        "short": protocol.short([name for _, _, name in chosen]) if protocol else {},
+        "source": protocol.source if protocol else None,
+        "spent": _spent(models, *spent),
+    }
+    write_json(out / "summary.json", summary)
     _write_text(out / "summary.md", summary_markdown(summary))
     return summary
 
@@ -134,32 +151,30 @@ def _identity(models: _Models, per_category: int | None) -> dict[str, Any]:
     }
 
 
-def _choose(plan: Plan, per_category: int | None) -> tuple[set[tuple[int, str]], int]:
-    """Conversation numbers and ids of the questions to ask, and how many are left out."""
-    by_category: dict[str, list[tuple[str, int, str]]] = {}
+def _choose(
+    plan: Plan, per_category: int | None, protocol: Protocol | None
+) -> tuple[set[_Chosen], int]:
+    """The questions to ask, and how many are left out."""
+    by_category: dict[str, list[tuple[str, _Chosen]]] = {}
     count = 0
     for number, conversation in enumerate(plan.conversations(), start=1):
+        if protocol is not None:
+            protocol.check(conversation)
         count += len(conversation.questions)
         for question in conversation.questions:
             if not question.answer.strip() or question.category == _ADVERSARIAL:
                 continue
-            # A hash as the draw: it depends on nothing but the question and the seed.
-            draw = hashlib.sha256(
-                json.dumps([plan.seed, conversation.id, question.id]).encode()
-            ).hexdigest()
-            by_category.setdefault(question.category, []).append((draw, number, question.id))
-    chosen = {
-        (number, name)
-        for drawn in by_category.values()
-        for _, number, name in sorted(drawn)[:per_category]
-    }
+            place = draw(plan.seed, conversation.id, question.id)
+            one = (number, question.id, question.category)
+            by_category.setdefault(question.category, []).append((place, one))
+    chosen = {one for drawn in by_category.values() for _, one in sorted(drawn)[:per_category]}
     return chosen, count - len(chosen)
 
 
-def _asked(plan: Plan, chosen: set[tuple[int, str]]) -> Iterator[tuple[int, Conversation]]:
+def _asked(plan: Plan, chosen: set[_Chosen]) -> Iterator[tuple[int, Conversation]]:
     """The conversations that are asked something, with those questions only."""
     for number, conversation in enumerate(plan.conversations(), start=1):
-        questions = [q for q in conversation.questions if (number, q.id) in chosen]
+        questions = [q for q in conversation.questions if (number, q.id, q.category) in chosen]
         if questions:
             yield number, replace(conversation, questions=questions)
 
@@ -285,11 +300,6 @@ def _spent(models: _Models, answerer: Usage, judge: Usage) -> dict[str, Any]:
     return spent
 
 
-def _write(path: Path, data: Mapping[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _write_text(path, json.dumps(data, indent=1) + "\n")
-
-
 def _write_text(path: Path, text: str) -> None:
     """The file is there whole or not at all."""
     part = path.with_suffix(".tmp")
@@ -298,12 +308,15 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _merge(
-    plan: Plan, out: Path, identity: Mapping[str, Any], parts: Mapping[str, list[Path]]
+    plan: Plan, out: Path, identity: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Rows in one file and the scores of each system."""
+    """Rows in one file and the scores of each system that has them all."""
     read = {
-        system: [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-        for system, paths in parts.items()
+        system: [
+            json.loads((out / "parts" / system / name).read_text(encoding="utf-8"))
+            for name in names
+        ]
+        for system in finished(out / "parts", names)
     }
     rows = [row for held in read.values() for part in held for row in part["rows"]]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
@@ -312,7 +325,6 @@ def _merge(
         **identity,
         "systems": {system: summarise(held) for system, held in read.items()},
         "command": plan.command,
-        "versions": versions(),
         "machine": machine(),
         "date": date.today().isoformat(),
         "digest": rows_digest(rows),

@@ -12,18 +12,18 @@ from ebbtide.evals.metrics import bootstrap_interval
 __all__ = ["summarise", "summary_markdown"]
 
 _SCORES = {
-    "correct": "judge",
+    "correct": "avg. judge score",
     "exact_match": "exact match",
     "token_f1": "token F1",
     "bleu1": "BLEU-1",
 }
 _COLUMNS = {
-    "input": "E2E input",
-    "answer_prompt": "prompt",
-    "memory_prompt": "mem. prompt",
-    "memory_completion": "mem. compl.",
-    "memory_total": "mem. total",
-    "total": "rec. E2E",
+    "input": "E2E Input",
+    "answer_prompt": "Prompt",
+    "memory_prompt": "Mem. Prompt",
+    "memory_completion": "Mem. Compl.",
+    "memory_total": "Mem. Total",
+    "total": "Rec. E2E",
     "judge": "judge, apart",
 }
 
@@ -71,10 +71,12 @@ def _group(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def summary_markdown(summary: Mapping[str, Any]) -> str:
     """Two Markdown tables: scores by system and category, tokens by system.
 
+    The columns bear the names that they have in the DMF paper's tables 5 to 8.
+
     Args:
         summary: What :func:`~ebbtide.evals.endtoend.end_to_end` returns.
     """
-    scores = [["system", "group", "count", "judged", "failed", *_SCORES.values()]]
+    scores = [["system", "group", "count", "judge count", "failed", *_SCORES.values()]]
     tokens = [["system", *_COLUMNS.values()]]
     for system, found in summary["systems"].items():
         for name, group in found["groups"].items():
@@ -82,7 +84,23 @@ def summary_markdown(summary: Mapping[str, Any]) -> str:
             cells = [system, name, str(group["count"]), str(judged), str(group["failed"])]
             scores.append(cells + [_cell(group[score]) for score in _SCORES])
         tokens.append([system, *(f"{found['tokens'][column]:,}" for column in _COLUMNS)])
-    return f"{_table(scores, left=2)}\n{_table(tokens, left=1)}"
+    return "\n".join([*_heading(summary), _table(scores, left=2), _table(tokens, left=1)])
+
+
+def _heading(summary: Mapping[str, Any]) -> list[str]:
+    """A named run says what it is, and where it has less than it should."""
+    if not summary.get("protocol"):
+        return []
+    models = f"{summary['answerer'].get('model')} answers, {summary['judge'].get('model')} judges"
+    about = (
+        f"{summary['source']}; seed {summary['seed']}, contexts of at most "
+        f"{summary['context_tokens']:,} tokens; {models}."
+    )
+    lines = [f"# {summary['protocol']}\n", f"{about}\n"]
+    if summary["short"]:
+        held = ", ".join(f"{name} {count}" for name, count in summary["short"].items())
+        lines.append(f"The data holds too few questions of some categories: {held}.\n")
+    return lines
 
 
 def _cell(interval: Mapping[str, float] | None) -> str:

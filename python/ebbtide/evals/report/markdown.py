@@ -33,7 +33,7 @@ def report_markdown(
     for run in runs:
         parts += [f"## {_plain(run.title)}", run.counts, _provenance(run)]
         parts += [f"![{_plain(plot.alt)}]({plot.file})" for plot in plots[run.slug]]
-        source = f"Source: {_code(run.command)}; {_plain(run.machine)}."
+        source = f"Source: {_code(' && '.join(run.command.splitlines()))}; {_plain(run.machine)}."
         for table in tables[run.slug]:
             parts += [f"### {_plain(table.title)}", _plain(table.note)]
             parts += [table_markdown(table), source]

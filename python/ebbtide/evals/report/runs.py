@@ -8,12 +8,13 @@ import json
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ebbtide.errors import ConfigError, InputError
+from ebbtide.evals.provenance import public_command
 from ebbtide.evals.results import BUDGETS, METRICS, SESSION_METRICS
 
 __all__ = [
@@ -55,6 +56,7 @@ class Run:
         manifest_sha256: SHA-256 of that file, hexadecimal.
         columns: ``rows.parquet`` by column, one entry a (system, question).
         conversations: ``conversations.parquet``, one mapping a (system, conversation).
+        clean: The questions asked of the same conversations without their noise, or None.
         suffix: Tells runs of the same data apart in headings and file names;
             empty for the first.
     """
@@ -64,6 +66,7 @@ class Run:
     manifest_sha256: str
     columns: dict[str, list[Any]]
     conversations: list[dict[str, Any]]
+    clean: Run | None = None
     suffix: str = ""
 
     @property
@@ -131,7 +134,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """The command line of the run, as the manifest has it."""
+        """The command lines that made the run, as the manifest has them, one a line."""
         given = self.manifest.get("options", {}).get("command")
         if isinstance(given, str) and given.strip():
             return given.strip()
@@ -141,19 +144,8 @@ class Run:
 
     @property
     def public_command(self) -> str:
-        """The command line without anyone's folders: file names only, output to ``DIR``."""
-        try:
-            words = shlex.split(self.command)
-        except ValueError:
-            return self.command
-        kept: list[str] = []
-        for word in words:
-            option, equals, value = word.partition("=")
-            if word.startswith("--") and equals:
-                kept.append(f"{option}={_public(option, value)}")
-            else:
-                kept.append(_public(kept[-1] if kept else "", word))
-        return shlex.join(kept)
+        """The command lines without anyone's folders; see :func:`public_command`."""
+        return "\n".join(map(_public_line, self.command.splitlines()))
 
     @property
     def machine(self) -> str:
@@ -227,15 +219,16 @@ def load_run(folder: Path) -> Run:
     folder = Path(folder)
     text = _manifest_bytes(folder)
     manifest = _manifest(folder, text)
-    columns = _table(folder / "rows.parquet", (*_IDENTITY, "abstention", *_NUMBERS))
-    _check_finite(folder, columns)
-    columns["category"] = ["none" if c is None else str(c) for c in columns["category"]]
+    columns = _rows(folder / "rows.parquet")
     rows = _table(folder / "conversations.parquet", (*_CONVERSATION, "conversation", "state_bytes"))
     names = list(rows)
     conversations = [dict(zip(names, row, strict=True)) for row in zip(*rows.values(), strict=True)]
     conversations.sort(key=lambda row: (row["system"], row["conversation"]))
     digest = hashlib.sha256(text).hexdigest()
-    run = Run(folder, manifest, digest, columns, conversations)
+    clean = None
+    if (folder / "clean.parquet").is_file():
+        clean = Run(folder, manifest, digest, _rows(folder / "clean.parquet"), [])
+    run = Run(folder, manifest, digest, columns, conversations, clean)
     if not run.systems:
         raise _bad(folder, "rows.parquet has no rows")
     for system in run.systems:
@@ -260,18 +253,15 @@ def require(module: str) -> Any:
         ) from error
 
 
-def _public(option: str, word: str) -> str:
-    """A word of a command line, without the folders it names."""
-    if option == "--out":
-        return "DIR"
-    path = Path(word)
-    return path.name if option == "--data" or path.is_absolute() else word
+def _public_line(line: str) -> str:
+    try:
+        return public_command(shlex.split(line))
+    except ValueError:
+        return line
 
 
 def _again(run: Run, count: int) -> Run:
-    return Run(
-        run.folder, run.manifest, run.manifest_sha256, run.columns, run.conversations, str(count)
-    )
+    return replace(run, suffix=str(count))
 
 
 def _bad(folder: Path, what: str, code: str = "input.field") -> InputError:
@@ -311,6 +301,13 @@ def _manifest(folder: Path, text: bytes) -> dict[str, Any]:
     return found
 
 
+def _rows(path: Path) -> dict[str, list[Any]]:
+    columns = _table(path, (*_IDENTITY, "abstention", *_NUMBERS))
+    _check_finite(path, columns)
+    columns["category"] = ["none" if c is None else str(c) for c in columns["category"]]
+    return columns
+
+
 def _table(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     parquet, arrow = require("pyarrow.parquet"), require("pyarrow")
     try:
@@ -326,9 +323,9 @@ def _table(path: Path, names: Sequence[str]) -> dict[str, list[Any]]:
     return columns
 
 
-def _check_finite(folder: Path, columns: dict[str, list[Any]]) -> None:
+def _check_finite(path: Path, columns: dict[str, list[Any]]) -> None:
     for name in _NUMBERS:
         for row, value in enumerate(columns[name]):
             if value is not None and not math.isfinite(value):
                 key = columns["question_id"][row]
-                raise _bad(folder, f"rows.parquet: {name} of question {key!r} is not finite")
+                raise _bad(path.parent, f"{path.name}: {name} of question {key!r} is not finite")

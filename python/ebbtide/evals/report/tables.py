@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from ebbtide.evals.metrics import CUTOFFS, Interval, bootstrap_interval
+from ebbtide.evals.metrics import CUTOFFS
+from ebbtide.evals.report.cells import (
+    Cell,
+    Column,
+    Table,
+    difference_cell,
+    interval_cell,
+    interval_of,
+    make_table,
+    mean,
+    percentiles,
+    plain,
+    share,
+)
+from ebbtide.evals.report.noise import noise_table
 from ebbtide.evals.report.runs import BASE, Run
 from ebbtide.evals.results import BUDGETS
 
@@ -47,65 +57,13 @@ HEADLINE = (
 LOW_CONFIDENCE = 0.5
 """Below this a system is taken to say that it does not know."""
 
-_NOTHING = "–"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell.
-
-    Attributes:
-        text: What is shown.
-        value: What the column is sorted by; None sorts last.
-        strong: Whether it is set in bold.
-        interval: Interval of the value, shown smaller; empty for none.
-    """
-
-    text: str
-    value: float | None = None
-    strong: bool = False
-    interval: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The head of a column.
-
-    Attributes:
-        label: Its label, full enough to stand alone.
-        group: What it is grouped under; empty for none.
-        short: Label below the group's; empty where ``label`` serves.
-    """
-
-    label: str
-    group: str = ""
-    short: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table; the first cell of a row is its head.
-
-    Attributes:
-        key: Stable name, unique within a section.
-        title: Caption.
-        note: What a reader must know, in a sentence or two.
-        columns: Heads, as many as a row has cells.
-        rows: Rows, one a system, in display order.
-    """
-
-    key: str
-    title: str
-    note: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-
 
 def all_tables(run: Run) -> list[Table]:
     """Every table that has a value, in the order of the report."""
     built = (
         headline_table(run),
         difference_table(run),
+        noise_table(run),
         budget_table(run),
         category_table(run),
         cutoff_table(run),
@@ -122,11 +80,11 @@ def headline_table(run: Run) -> Table | None:
         return None
     rows = []
     for system in run.systems:
-        cells = [_plain(len(run.numbers(system, "recall@10")))]
+        cells = [plain(len(run.numbers(system, "recall@10")))]
         for name, _ in HEADLINE:
-            cells.append(_interval_cell(_interval(run.numbers(system, name))))
+            cells.append(interval_cell(interval_of(run.numbers(system, name))))
         rows.append((Cell(system), *cells))
-    return _table(
+    return make_table(
         "quality",
         "Retrieval quality",
         "Mean over the questions with evidence and its 95 % bootstrap interval; n counts those "
@@ -144,12 +102,12 @@ def difference_table(run: Run) -> Table | None:
         return None
     rows = []
     for system in others:
-        cells = [Cell(system), _plain(len(_differences(run, system, "recall@10")))]
+        cells = [Cell(system), plain(len(_differences(run, system, "recall@10")))]
         for name, _ in HEADLINE:
-            found = _interval(_differences(run, system, name))
-            cells.append(_difference_cell(found))
+            found = interval_of(_differences(run, system, name))
+            cells.append(difference_cell(found))
         rows.append(tuple(cells))
-    return _table(
+    return make_table(
         "difference",
         f"Paired difference to {BASE}",
         f"System minus {BASE} on the same questions, with its 95 % paired bootstrap interval; "
@@ -171,9 +129,9 @@ def budget_table(run: Run) -> Table | None:
         for kind, _ in groups:
             for budget in BUDGETS:
                 value = mean(run.numbers(system, f"budget_{budget}_{kind}"))
-                cells.append(_plain(value) if kind == "tokens" else _share(value))
+                cells.append(plain(value) if kind == "tokens" else share(value))
         rows.append(tuple(cells))
-    return _table(
+    return make_table(
         "budget",
         "Inside a token budget",
         "recall_all: share of the questions whose evidence is all in the rendered context; "
@@ -198,9 +156,9 @@ def category_table(run: Run) -> Table | None:
                 for key, value in values.items()
                 if value is not None and run.about[key]["category"] == category
             ]
-            cells.append(_share(mean(held)))
+            cells.append(share(mean(held)))
         rows.append(tuple(cells))
-    return _table(
+    return make_table(
         "category",
         "recall@10 by category",
         "Mean over the category's questions with evidence; their number in brackets.",
@@ -221,10 +179,10 @@ def cutoff_table(run: Run, *, sessions: bool = False) -> Table | None:
     columns += [Column("MRR"), Column("nDCG@10")]
     names += [f"{prefix}mrr", f"{prefix}ndcg@10"]
     rows = [
-        (Cell(system), *(_share(mean(run.numbers(system, name))) for name in names))
+        (Cell(system), *(share(mean(run.numbers(system, name))) for name in names))
         for system in run.systems
     ]
-    return _table(
+    return make_table(
         f"{level}-cutoffs",
         f"{level.capitalize()} level by cutoff",
         "Means over the questions with evidence; "
@@ -257,9 +215,9 @@ def confidence_table(run: Run) -> Table | None:
                 if value is not None and bool(run.about[key]["abstention"]) is abstention
             ]
             low = mean([float(value < LOW_CONFIDENCE) for value in held])
-            cells += [_plain(len(held)), _share(mean(held)), _share(low)]
+            cells += [plain(len(held)), share(mean(held)), share(low)]
         rows.append(tuple(cells))
-    return _table(
+    return make_table(
         "confidence",
         "Confidence and abstention",
         f"Mean confidence and the share below {LOW_CONFIDENCE}, on questions that the "
@@ -279,14 +237,14 @@ def timing_table(run: Run) -> Table | None:
         size, stored_turns = _sums(held, "state_bytes", "turns")
         peak = max((row["rss_mb"] for row in held if row["rss_mb"] is not None), default=None)
         cells = [
-            _plain(turns / seconds if seconds > 0 else None),
-            *(_plain(v, 1) for v in percentiles(run.numbers(system, "latency_ms"))),
-            _plain(peak),
-            _plain(size / stored_turns if stored_turns else None),
-            _plain(sum(row["llm_tokens"] or 0 for row in held)),
+            plain(turns / seconds if seconds > 0 else None),
+            *(plain(v, 1) for v in percentiles(run.numbers(system, "latency_ms"))),
+            plain(peak),
+            plain(size / stored_turns if stored_turns else None),
+            plain(sum(row["llm_tokens"] or 0 for row in held)),
         ]
         rows.append((Cell(system), *cells))
-    return _table(
+    return make_table(
         "timing",
         "Time, memory and tokens",
         "turns/s over ingestion that was timed; latency of one recall; most resident memory of the "
@@ -294,19 +252,6 @@ def timing_table(run: Run) -> Table | None:
         [Column("system"), *(Column(label) for label in labels)],
         rows,
     )
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """Mean with an exactly rounded sum; None of nothing."""
-    return math.fsum(values) / len(values) if values else None
-
-
-def percentiles(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """The 50th, 95th and 99th percentile, interpolated linearly; None of nothing."""
-    if not values:
-        return (None, None, None)
-    p50, p95, p99 = np.percentile(np.asarray(values, dtype=np.float64), [50, 95, 99])
-    return (float(p50), float(p95), float(p99))
 
 
 def ranked_categories(run: Run) -> dict[str, int]:
@@ -340,61 +285,3 @@ def _differences(run: Run, system: str, name: str) -> list[float]:
         for key, value in run.column(system, name).items()
         if value is not None and base.get(key) is not None
     ]
-
-
-def _interval(values: Sequence[float]) -> Interval | None:
-    return _cached_interval(tuple(values)) if values else None
-
-
-@lru_cache(maxsize=1024)
-def _cached_interval(values: tuple[float, ...]) -> Interval:
-    return bootstrap_interval(values)
-
-
-def _interval_cell(found: Interval | None) -> Cell:
-    if found is None:
-        return Cell(_NOTHING)
-    return Cell(f"{found.mean:.3f}", found.mean, interval=f"{found.low:.3f}–{found.high:.3f}")
-
-
-def _difference_cell(found: Interval | None) -> Cell:
-    if found is None:
-        return Cell(_NOTHING)
-    interval = f"{_signed(found.low)} to {_signed(found.high)}"
-    clear = found.low > 0 or found.high < 0
-    return Cell(_signed(found.mean), found.mean, strong=clear, interval=interval)
-
-
-def _signed(value: float) -> str:
-    rounded = round(value, 3)
-    return "0.000" if rounded == 0 else f"{rounded:+.3f}".replace("-", "−")
-
-
-def _share(value: float | None) -> Cell:
-    return Cell(_NOTHING if value is None else f"{value:.3f}", value)
-
-
-def _plain(value: float | None, digits: int = 0) -> Cell:
-    return Cell(_NOTHING if value is None else f"{value:,.{digits}f}", value)
-
-
-def _table(
-    key: str,
-    title: str,
-    note: str,
-    columns: Sequence[Column],
-    rows: Sequence[tuple[Cell, ...]],
-    best: Sequence[int] = (),
-) -> Table | None:
-    """A table with the best cells of some columns in bold; None without any value."""
-    if all(cell.value is None for row in rows for cell in row):
-        return None
-    marked = [list(row) for row in rows]
-    for place in best:
-        held = [row[place].value for row in rows]
-        known = [value for value in held if value is not None]
-        if len(known) < 2:
-            continue
-        for row, value in zip(marked, held, strict=True):
-            row[place] = replace(row[place], strong=value == max(known))
-    return Table(key, title, note, tuple(columns), tuple(tuple(row) for row in marked))
