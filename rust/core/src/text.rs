@@ -2,7 +2,11 @@
 
 use bpe_openai::Tokenizer;
 use rust_stemmers::{Algorithm, Stemmer};
+use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
+
+/// Words whose stems are remembered: about 2 MB.
+const MOST_STEMS: usize = 20_000;
 
 /// The tokenizer of that name, or `None`.
 pub fn tokenizer(name: &str) -> Option<&'static Tokenizer> {
@@ -20,12 +24,44 @@ pub fn count_tokens(tokenizer: &Tokenizer, text: &str) -> u32 {
 
 /// NFC, lower case: how terms are compared.
 pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfc().flat_map(char::to_lowercase).collect()
 }
 
 /// English Snowball stem of a folded term.
 pub fn stem(term: &str) -> String {
     Stemmer::create(Algorithm::English).stem(term).into_owned()
+}
+
+/// Stems that were looked up before. A conversation uses few words often, and a stem
+/// costs more than all else that indexing a word does.
+#[derive(Debug, Clone, Default)]
+pub struct Stems {
+    // Its order is never looked at.
+    #[allow(clippy::disallowed_types)]
+    known: std::collections::HashMap<String, Arc<str>>,
+}
+
+impl Stems {
+    /// The same as [`stem`].
+    pub fn of(&mut self, term: &str) -> Arc<str> {
+        if let Some(known) = self.known.get(term) {
+            return Arc::clone(known);
+        }
+        let stem: Arc<str> = stem(term).into();
+        if self.known.len() >= MOST_STEMS {
+            self.known.clear();
+        }
+        self.known.insert(term.to_owned(), Arc::clone(&stem));
+        stem
+    }
+
+    /// Forgets every word: one of them may have been erased.
+    pub fn clear(&mut self) {
+        self.known.clear();
+    }
 }
 
 /// Words of a text without a language model: runs of letters and digits, folded.
@@ -51,6 +87,9 @@ fn is_cjk(c: char) -> bool {
 /// gives itself): those languages write no spaces, so words cannot be split.
 pub fn cjk_bigrams(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
+    if text.is_ascii() {
+        return terms;
+    }
     let mut run: Vec<char> = Vec::new();
     for c in text.nfc().chain(std::iter::once(' ')) {
         if is_cjk(c) {
@@ -92,6 +131,17 @@ mod tests {
             ["我住", "住在", "在北", "北京", "猫"]
         );
         assert!(cjk_bigrams("plain words").is_empty());
+    }
+
+    #[test]
+    fn remembered_stems_are_the_stems() {
+        let mut stems = Stems::default();
+        for word in ["running", "ponies", "running", "猫", ""] {
+            assert_eq!(*stems.of(word), *stem(word));
+        }
+        assert_eq!(stems.known.len(), 4);
+        stems.clear();
+        assert!(stems.known.is_empty());
     }
 
     #[test]

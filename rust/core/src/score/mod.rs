@@ -4,6 +4,8 @@
 
 pub mod decay;
 pub mod divergence;
+pub mod exp;
+pub mod lexical;
 pub mod prune;
 pub mod survival;
 pub mod vector;
