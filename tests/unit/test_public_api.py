@@ -176,6 +176,24 @@ def test_store_and_config_have_the_methods_of_the_contract() -> None:
     assert callable(ebbtide.Config().replace)
 
 
+KERNELS = {
+    "decay": "omega age * lambda_base= inertia= healthy_min= critical_max=",
+    "prune": "effective adjustment tokens * budget healthy_min= evict_healthy=",
+    "divergence": "vectors * window=",
+    "cosine_top_k": "vectors query * k",
+    "overlap": "offsets documents count query * k",
+    "bm25": "offsets documents counts lengths query * k",
+}
+
+
+def test_kernels_take_what_the_contract_says() -> None:
+    from ebbtide import kernels
+
+    assert sorted(KERNELS) == sorted(kernels.__all__)
+    for name, want in KERNELS.items():
+        assert parameters(getattr(kernels, name)) == want
+
+
 def test_error_classes_and_their_family() -> None:
     for name in ("ConfigError", "InputError", "StoreError", "NotFoundError"):
         assert issubclass(getattr(ebbtide, name), ebbtide.EbbtideError)

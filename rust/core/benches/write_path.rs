@@ -15,7 +15,7 @@ use ebbtide_core::retrieve::cards::CardIndex;
 use ebbtide_core::score::divergence::Window;
 use ebbtide_core::score::survival;
 use ebbtide_core::store::{OpenOptions, Store};
-use ebbtide_core::text::{self, Stems};
+use ebbtide_core::text::{self, Words};
 use ebbtide_core::types::{AnalysedTurn, Validity};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -26,7 +26,7 @@ use workload::{DIMENSION, Turns};
 const BATCH: usize = 64;
 
 fn settings(token_vectors: bool) -> Config {
-    let user = format!("[capacity]\ntoken_budget = 850\n[store]\ntoken_vectors = {token_vectors}");
+    let user = format!("[capacity]\ntoken_budget = 1400\n[store]\ntoken_vectors = {token_vectors}");
     config::load("default", &user).expect("valid settings")
 }
 
@@ -63,7 +63,7 @@ struct State {
     lexical: Inverted,
     bm25: Inverted,
     cards: CardIndex,
-    stems: Stems,
+    words: Words,
 }
 
 impl State {
@@ -78,7 +78,7 @@ impl State {
             lexical: Inverted::default(),
             bm25: Inverted::default(),
             cards: CardIndex::default(),
-            stems: Stems::default(),
+            words: Words::default(),
         }
     }
 
@@ -104,7 +104,7 @@ impl State {
         self.flat.push(id, vector, DIMENSION);
         let terms = || facts.terms.iter().map(String::as_str);
         self.lexical.push(id, terms());
-        let stems: Vec<_> = terms().map(|t| self.stems.of(t)).collect();
+        let stems: Vec<_> = terms().map(|t| self.words.stem(t)).collect();
         self.bm25.push(id, stems.iter().map(|s| &**s));
         self.cards.push(id, role, facts, &[], DIMENSION);
         step

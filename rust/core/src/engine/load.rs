@@ -10,7 +10,7 @@ use crate::lineage::Lineage;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Derived, LoadedTurn};
-use crate::text::{self, Stems};
+use crate::text::{self, Words};
 use crate::types::{InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -66,7 +66,7 @@ impl Engine {
             flat: Flat::default(),
             lexical: Inverted::default(),
             bm25: Inverted::default(),
-            stems: Stems::default(),
+            words: Words::default(),
             cards: CardIndex::default(),
             turns: BTreeMap::new(),
             names: BTreeSet::new(),
@@ -100,7 +100,7 @@ impl Engine {
         self.flat = Flat::default();
         self.lexical = Inverted::default();
         self.bm25 = Inverted::default();
-        self.stems.clear();
+        self.words.clear();
         self.cards = CardIndex::default();
         self.turns.clear();
         self.pending.clear();
@@ -154,9 +154,9 @@ impl Engine {
         self.lexical.push(id, terms());
         // The words of the speaker's name, and the stems of the terms.
         let names = text::words(turn.speaker.as_deref().unwrap_or(""));
-        let stems: Vec<Arc<str>> = terms().map(|t| self.stems.of(t)).collect();
-        let words = names.iter().map(String::as_str);
-        self.bm25.push(id, words.chain(stems.iter().map(|s| &**s)));
+        let stems: Vec<Arc<str>> = terms().map(|t| self.words.stem(t)).collect();
+        let names = names.iter().map(String::as_str);
+        self.bm25.push(id, names.chain(stems.iter().map(|s| &**s)));
         self.cards
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
         let meta = TurnMeta {
@@ -193,7 +193,7 @@ impl Engine {
         self.flat.remove(id);
         self.lexical.remove(id);
         self.bm25.remove(id);
-        self.stems.clear();
+        self.words.clear();
         self.cards.remove(id);
         self.turns.remove(&id);
         self.active.remove(id);

@@ -74,7 +74,8 @@ impl Engine {
         self.write(|engine, store, report| {
             for (id, analysed) in batch {
                 engine.pending.remove(&id);
-                let tokens = crate::text::count_tokens(engine.tokenizer, &analysed.turn.text);
+                let text = &analysed.turn.text;
+                let tokens = engine.words.count_tokens(engine.tokenizer, text);
                 store.set_tokens(&engine.namespace, id, tokens)?;
                 engine.apply(store, id, tokens, analysed, report)?;
             }
@@ -170,7 +171,7 @@ impl Engine {
             return Ok(None);
         }
         let id = self.namespace.next_id;
-        let tokens = crate::text::count_tokens(self.tokenizer, &turn.text);
+        let tokens = self.words.count_tokens(self.tokenizer, &turn.text);
         let record_id = record_id(id, turn);
         store.insert_turn(
             &self.namespace,

@@ -1,7 +1,7 @@
 //! Decay by interaction count and the tiers it leads through (eq. 15-20).
 
-use super::exp::exp_in_place;
 use crate::config::{MemoryTiers, TemporalDecay};
+use ebbtide_simd::exp::exp_in_place;
 use serde::{Deserialize, Serialize};
 
 /// Tier of an effective score (eq. 20).

@@ -4,7 +4,6 @@
 
 pub mod decay;
 pub mod divergence;
-pub mod exp;
 pub mod lexical;
 pub mod prune;
 pub mod survival;

@@ -25,10 +25,43 @@ const P: [f64; 5] = [
 
 /// Replaces each x by e^x, as `libm::exp` gives it.
 pub fn exp_in_place(xs: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    #[allow(unsafe_code)]
+    {
+        if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+        {
+            // SAFETY: the processor has said that it has these instructions.
+            return unsafe { avx512(xs) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: as above.
+            return unsafe { avx2(xs) };
+        }
+    }
+    portable(xs);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(xs: &mut [f64]) {
+    portable(xs);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,avx512f,avx512dq,avx512vl")]
+fn avx512(xs: &mut [f64]) {
+    portable(xs);
+}
+
+/// What runs anywhere; the other forms are this one, compiled for wider registers.
+#[inline(always)]
+fn portable(xs: &mut [f64]) {
     let (blocks, rest) = xs.as_chunks_mut::<LANES>();
     for block in blocks {
         // NaN lies in no range.
-        if block.iter().all(|x| NORMAL.contains(x)) {
+        if block.iter().fold(true, |all, x| all & NORMAL.contains(x)) {
             *block = exp_block(*block);
         } else {
             each(block);
@@ -43,7 +76,7 @@ fn each(xs: &mut [f64]) {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn exp_block(xs: [f64; LANES]) -> [f64; LANES] {
     let mut out = [0.0; LANES];
     for (out, x) in out.iter_mut().zip(xs) {
@@ -99,11 +132,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Every form that this processor can run.
+    #[allow(unsafe_code)]
+    fn forms() -> Vec<fn(&mut [f64])> {
+        let mut forms: Vec<fn(&mut [f64])> = vec![exp_in_place, portable];
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has said that it has these instructions.
+            forms.push(|xs| unsafe { avx2(xs) });
+        }
+        forms
+    }
+
     fn same(xs: &[f64]) {
-        let mut ours = xs.to_vec();
-        exp_in_place(&mut ours);
-        for (x, y) in xs.iter().zip(&ours) {
-            assert_eq!(y.to_bits(), libm::exp(*x).to_bits(), "exp({x:e})");
+        for form in forms() {
+            let mut ours = xs.to_vec();
+            form(&mut ours);
+            for (x, y) in xs.iter().zip(&ours) {
+                assert_eq!(y.to_bits(), libm::exp(*x).to_bits(), "exp({x:e})");
+            }
         }
     }
 
