@@ -22,13 +22,14 @@ SOURCE = Path(__file__).resolve().parent.parent / "rust" / "core" / "src"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "error"),
-    # The integer vectors are plain arithmetic that the indexes share with the scores.
-    ("order", "text", "calendar", "score::vector"),
+    # Integer vectors and word formulas are plain arithmetic that the indexes share
+    # with the scores.
+    ("order", "text", "calendar", "score::vector", "score::lexical"),
     ("config",),
     ("score", "lineage", "index", "render"),
     ("store", "retrieve"),
     ("active",),
-    ("engine",),
+    ("engine", "kernels"),
 )
 """Modules by layer, lowest first. A submodule named here is a module of its own."""
 

@@ -12,6 +12,12 @@ __all__ = [
     "count_tokens",
     "default_config",
     "error_codes",
+    "kernel_bm25",
+    "kernel_cosine_top_k",
+    "kernel_decay",
+    "kernel_divergence",
+    "kernel_overlap",
+    "kernel_prune",
     "load_config",
     "token_vectors",
     "unit_vectors",
@@ -27,6 +33,47 @@ def count_tokens(text: str, counter: str) -> int: ...
 def without_rendered(text: str) -> str: ...
 def unit_vectors(rows: NDArray[np.float32]) -> NDArray[np.int16]: ...
 def token_vectors(rows: NDArray[np.float32]) -> NDArray[np.int8]: ...
+def kernel_decay(
+    omega: NDArray[np.float64],
+    age: NDArray[np.int64],
+    *,
+    lambda_base: float,
+    inertia: float,
+    healthy_min: float,
+    critical_max: float,
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
+def kernel_prune(
+    effective: NDArray[np.float64],
+    adjustment: NDArray[np.float64],
+    tokens: NDArray[np.int64],
+    *,
+    budget: int,
+    healthy_min: float,
+    evict_healthy: bool,
+) -> tuple[NDArray[np.int64], int]: ...
+def kernel_divergence(
+    vectors: NDArray[np.int16] | NDArray[np.float32], window: int
+) -> NDArray[np.float64]: ...
+def kernel_cosine_top_k(
+    vectors: NDArray[np.int16] | NDArray[np.float32],
+    query: NDArray[np.int16] | NDArray[np.float32],
+    k: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+def kernel_overlap(
+    offsets: NDArray[np.int64],
+    documents: NDArray[np.uint32],
+    count: int,
+    query: NDArray[np.uint32],
+    k: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+def kernel_bm25(
+    offsets: NDArray[np.int64],
+    documents: NDArray[np.uint32],
+    counts: NDArray[np.uint32],
+    lengths: NDArray[np.uint32],
+    query: NDArray[np.uint32],
+    k: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
 
 @final
 class StoreHandle:

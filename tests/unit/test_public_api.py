@@ -188,6 +188,24 @@ def test_importers_take_what_the_contract_says() -> None:
         assert hasattr(importers, name)
 
 
+KERNELS = {
+    "decay": "omega age * lambda_base= inertia= healthy_min= critical_max=",
+    "prune": "effective adjustment tokens * budget healthy_min= evict_healthy=",
+    "divergence": "vectors * window=",
+    "cosine_top_k": "vectors query * k",
+    "overlap": "offsets documents count query * k",
+    "bm25": "offsets documents counts lengths query * k",
+}
+
+
+def test_kernels_take_what_the_contract_says() -> None:
+    from ebbtide import kernels
+
+    assert sorted(KERNELS) == sorted(kernels.__all__)
+    for name, want in KERNELS.items():
+        assert parameters(getattr(kernels, name)) == want
+
+
 def test_error_classes_and_their_family() -> None:
     for name in ("ConfigError", "InputError", "StoreError", "NotFoundError"):
         assert issubclass(getattr(ebbtide, name), ebbtide.EbbtideError)

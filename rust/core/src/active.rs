@@ -75,6 +75,8 @@ pub struct Pruned {
 pub struct Active {
     entries: Vec<Entry>,
     tokens: u64,
+    /// Effective scores of the entries while a turn is inserted; room that is kept.
+    scores: Vec<f64>,
 }
 
 impl Active {
@@ -86,8 +88,9 @@ impl Active {
 
     /// Brings every tier up to date with the newest turn, silently.
     pub fn settle(&mut self, newest: InteractionId, c: &Config) {
-        for e in &mut self.entries {
-            e.tier = decay::tier(&c.memory_tiers, e.effective(newest));
+        self.decay(newest);
+        for (e, score) in self.entries.iter_mut().zip(&self.scores) {
+            e.tier = decay::tier(&c.memory_tiers, *score);
         }
     }
 
@@ -100,74 +103,81 @@ impl Active {
     ) -> Step {
         let newest = entry.id;
         self.restore(entry);
+        self.advance(newest, c, superseded)
+    }
+
+    /// Decays, sweeps and prunes as of turn `newest`.
+    pub fn advance(
+        &mut self,
+        newest: InteractionId,
+        c: &Config,
+        superseded: impl Fn(InteractionId) -> bool,
+    ) -> Step {
         let mut step = Step::default();
-        let mut effective: Vec<f64> = Vec::with_capacity(self.entries.len());
-        for e in &mut self.entries {
-            let score = e.effective(newest);
-            let tier = decay::tier(&c.memory_tiers, score);
+        self.decay(newest);
+        for (e, score) in self.entries.iter_mut().zip(&self.scores) {
+            let tier = decay::tier(&c.memory_tiers, *score);
             if tier != e.tier {
-                step.tiers.push((e.id, e.tier, tier, score));
+                step.tiers.push((e.id, e.tier, tier, *score));
                 e.tier = tier;
             }
-            effective.push(score);
         }
         if (newest + 1).is_multiple_of(c.capacity.pruning_frequency_x) {
-            self.sweep(
-                &mut effective,
-                c.temporal_decay.hard_kill_threshold,
-                &mut step,
-            );
+            self.sweep(c.temporal_decay.hard_kill_threshold, &mut step);
         }
         if self.tokens > c.capacity.token_budget {
-            self.prune(&effective, newest, c, &superseded, &mut step);
+            self.prune(newest, c, &superseded, &mut step);
         }
         step
     }
 
+    /// Effective scores of all entries at once, into `scores`: the same numbers as
+    /// [`Entry::effective`] gives.
+    fn decay(&mut self, newest: InteractionId) {
+        let exponent = |e: &Entry| decay::exponent(e.rate, newest.saturating_sub(e.id));
+        self.scores.clear();
+        self.scores.extend(self.entries.iter().map(exponent));
+        decay::effective_in_place(&mut self.scores, self.entries.iter().map(|e| e.omega));
+    }
+
     /// Hard kill (eq. 21): strict, whatever the tier.
-    fn sweep(&mut self, effective: &mut Vec<f64>, floor: f64, step: &mut Step) {
-        let mut kept = Vec::with_capacity(effective.len());
-        let mut scores = effective.iter();
-        let tokens = &mut self.tokens;
-        self.entries.retain(|e| {
-            let score = *scores.next().expect("one score an entry");
-            if score < floor {
-                step.killed.push((e.id, score));
-                *tokens -= e.tokens;
-                return false;
+    fn sweep(&mut self, floor: f64, step: &mut Step) {
+        for (e, score) in self.entries.iter().zip(&self.scores) {
+            if below(*score, floor) {
+                step.killed.push((e.id, *score));
+                self.tokens -= e.tokens;
             }
-            kept.push(score);
-            true
-        });
-        *effective = kept;
+        }
+        if !step.killed.is_empty() {
+            let mut scores = self.scores.iter();
+            self.entries
+                .retain(|_| scores.next().is_none_or(|score| !below(*score, floor)));
+            self.scores.retain(|score| !below(*score, floor));
+        }
     }
 
     fn prune(
         &mut self,
-        effective: &[f64],
         newest: InteractionId,
         c: &Config,
         superseded: &impl Fn(InteractionId) -> bool,
         step: &mut Step,
     ) {
         let first_protected = (newest + 1).saturating_sub(u64::from(c.capacity.protect_last));
-        let mut protected_tokens = 0;
-        let mut penalties = BTreeMap::new();
-        let mut queue = Vec::with_capacity(self.entries.len());
-        for (e, effective) in self.entries.iter().zip(effective) {
-            if e.id >= first_protected {
-                protected_tokens += e.tokens;
-                continue;
-            }
-            let penalty = penalty(&c.pruning_priority, superseded(e.id));
-            penalties.insert(e.id, (*effective, e.bonus, penalty));
-            queue.push(Candidate {
+        let penalty = |id| penalty(&c.pruning_priority, superseded(id));
+        // Ids ascend, so the protected entries are the last ones.
+        let open = self.entries.partition_point(|e| e.id < first_protected);
+        let protected_tokens: u64 = self.entries[open..].iter().map(|e| e.tokens).sum();
+        let queue: Vec<Candidate> = self.entries[..open]
+            .iter()
+            .zip(&self.scores)
+            .map(|(e, effective)| Candidate {
                 id: e.id,
                 effective: *effective,
-                adjustment: e.bonus - penalty,
+                adjustment: e.bonus - penalty(e.id),
                 tokens: e.tokens,
-            });
-        }
+            })
+            .collect();
         // Protected turns take their share of the budget first; what they alone
         // exceed it by cannot be helped and is reported.
         let budget = c.capacity.token_budget;
@@ -175,17 +185,18 @@ impl Active {
         let evict_healthy = c.capacity.when_only_healthy == "evict_lowest";
         let pass = prune::select(&queue, left, c.memory_tiers.healthy_min, evict_healthy);
         for (id, score) in pass.evicted {
-            let (effective, bonus, penalty) = penalties[&id];
+            let Ok(at) = self.entries.binary_search_by_key(&id, |e| e.id) else {
+                continue;
+            };
+            let e = self.entries.remove(at);
+            self.tokens -= e.tokens;
             step.pruned.push(Pruned {
                 id,
-                effective,
-                bonus,
-                penalty,
+                effective: self.scores.remove(at),
+                bonus: e.bonus,
+                penalty: penalty(id),
                 score,
             });
-        }
-        for p in &step.pruned {
-            self.remove(p.id);
         }
         step.over_budget = self.tokens.saturating_sub(budget);
     }
@@ -231,6 +242,11 @@ impl Active {
         }
         counts
     }
+}
+
+/// Strictly below, as the hard kill asks.
+fn below(score: f64, floor: f64) -> bool {
+    score < floor
 }
 
 /// Supersession penalty (eq. 24).

@@ -2,9 +2,9 @@
 //!
 //! It knows no Python, reads no clock, no environment and no random numbers: the
 //! same facts in the same order give the same state, bit for bit. Layers, from
-//! the bottom: `types`, `error` · `order`, `text`, `calendar`, `score::vector` ·
-//! `config` · `score`, `lineage`, `index`, `render` · `store`, `retrieve` · `active` ·
-//! `engine`. `scripts/check_layers.py` holds them to it.
+//! the bottom: `types`, `error` · `order`, `text`, `calendar`, `score::vector`,
+//! `score::lexical` · `config` · `score`, `lineage`, `index`, `render` · `store`,
+//! `retrieve` · `active` · `engine`, `kernels`. `scripts/check_layers.py` holds them to it.
 
 // Tests compare results that must be equal bit for bit.
 #![cfg_attr(test, allow(clippy::float_cmp))]
@@ -15,6 +15,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod index;
+pub mod kernels;
 pub mod lineage;
 pub mod order;
 pub mod render;

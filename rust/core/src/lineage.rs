@@ -20,22 +20,34 @@ pub struct Edge {
     pub by_caller: bool,
 }
 
-#[derive(Debug, Clone)]
-struct Standing {
-    id: InteractionId,
-    kind: String,
+/// What turns said on a topic: those that said the same count as one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Stance {
     value: String,
+    kind: String,
     negated: bool,
     by_assistant: bool,
 }
+
+/// Turns behind a stance, in id order.
+#[derive(Debug, Clone, Default)]
+struct Said {
+    all: BTreeSet<InteractionId>,
+    /// Those not suppressed on the topic: the only ones a newer turn can relate to.
+    open: BTreeSet<InteractionId>,
+}
+
+type Topic = BTreeMap<Stance, Said>;
 
 /// The lineage graph of one memory and its topic index.
 #[derive(Debug, Clone, Default)]
 pub struct Lineage {
     incoming: BTreeMap<InteractionId, Vec<Edge>>,
     outgoing: BTreeMap<InteractionId, Vec<Edge>>,
-    topics: BTreeMap<String, Vec<Standing>>,
+    topics: BTreeMap<String, Topic>,
     topics_of: BTreeMap<InteractionId, BTreeSet<String>>,
+    /// Edges that lead from a smaller id to a greater one; only callers make them.
+    upward: usize,
 }
 
 /// Key of a topic: whom it is about and what.
@@ -60,20 +72,19 @@ impl Lineage {
             let Some(topic) = self.topic_of(claim) else {
                 continue;
             };
-            for older in self.topics.get(&topic).into_iter().flatten() {
-                if older.id == id
-                    || (role == "assistant" && !older.by_assistant)
-                    || self.suppressed_on(older.id, &topic).is_some()
-                {
+            for (stance, said) in self.topics.get(&topic).into_iter().flatten() {
+                if role == "assistant" && !stance.by_assistant {
                     continue;
                 }
-                if let Some(relation) = relation(claim, signals, older) {
-                    let topic = topic.clone();
+                let Some(relation) = relation(claim, signals, stance) else {
+                    continue;
+                };
+                for older in said.open.iter().filter(|older| **older != id) {
                     edges.insert(Edge {
-                        older: older.id,
+                        older: *older,
                         newer: id,
                         relation,
-                        topic,
+                        topic: topic.clone(),
                         by_caller: false,
                     });
                 }
@@ -88,14 +99,20 @@ impl Lineage {
             let Some(topic) = self.topic_of(claim) else {
                 continue;
             };
+            let open = self.suppressed_on(id, &topic).is_none();
             self.topics_of.entry(id).or_default().insert(topic.clone());
-            self.topics.entry(topic).or_default().push(Standing {
-                id,
-                kind: claim.kind.clone(),
+            let stance = Stance {
                 value: claim.value.clone(),
+                kind: claim.kind.clone(),
                 negated: claim.negated,
                 by_assistant: role == "assistant",
-            });
+            };
+            let said = self.topics.entry(topic).or_default();
+            let said = said.entry(stance).or_default();
+            said.all.insert(id);
+            if open {
+                said.open.insert(id);
+            }
         }
     }
 
@@ -117,9 +134,8 @@ impl Lineage {
             .range(prefix.clone()..)
             .take_while(|(topic, _)| topic.starts_with(&prefix))
             .filter(|(topic, _)| shorter(topic))
-            .flat_map(|(topic, standing)| standing.iter().map(move |s| (topic, s)))
-            .filter(|(_, s)| s.value == *old)
-            .max_by_key(|(_, s)| s.id)
+            .flat_map(|(topic, stances)| with_value(stances, old).map(move |id| (topic, id)))
+            .max_by_key(|(_, id)| *id)
             .map(|(topic, _)| topic.clone())
             .or_else(|| (!claim.identity.is_empty()).then_some(own))
     }
@@ -145,12 +161,38 @@ impl Lineage {
         if !incoming.contains(&edge) {
             incoming.push(edge.clone());
             incoming.sort();
+            let older = edge.older;
+            self.upward += usize::from(older > edge.newer);
             self.outgoing.entry(edge.newer).or_default().push(edge);
+            self.settle(older);
         }
         Ok(())
     }
 
+    /// Brings up to date on which of its topics a turn is open.
+    fn settle(&mut self, id: InteractionId) {
+        for topic in self.topics_of.get(&id).into_iter().flatten() {
+            let open = self.suppressed_on(id, topic).is_none();
+            for said in self
+                .topics
+                .get_mut(topic)
+                .into_iter()
+                .flat_map(Topic::values_mut)
+            {
+                if open && said.all.contains(&id) {
+                    said.open.insert(id);
+                } else {
+                    said.open.remove(&id);
+                }
+            }
+        }
+    }
+
     fn reaches(&self, from: InteractionId, to: InteractionId) -> bool {
+        // Every path leads to smaller ids: a chain of a million need not be walked.
+        if self.upward == 0 && from < to {
+            return false;
+        }
         let mut seen = BTreeSet::new();
         let mut open = vec![from];
         while let Some(id) = open.pop() {
@@ -234,21 +276,46 @@ impl Lineage {
 
     /// Forgets a turn: its claims and every edge that touches it.
     pub fn remove(&mut self, id: InteractionId) {
-        for edge in self.incoming.remove(&id).unwrap_or_default() {
-            retain(&mut self.outgoing, edge.newer, |e| e.older != id);
-        }
-        for edge in self.outgoing.remove(&id).unwrap_or_default() {
-            retain(&mut self.incoming, edge.older, |e| e.newer != id);
-        }
         for topic in self.topics_of.remove(&id).unwrap_or_default() {
-            if let Some(standing) = self.topics.get_mut(&topic) {
-                standing.retain(|s| s.id != id);
-                if standing.is_empty() {
+            if let Some(stances) = self.topics.get_mut(&topic) {
+                for said in stances.values_mut() {
+                    said.all.remove(&id);
+                    said.open.remove(&id);
+                }
+                stances.retain(|_, said| !said.all.is_empty());
+                if stances.is_empty() {
                     self.topics.remove(&topic);
                 }
             }
         }
+        for edge in self.incoming.remove(&id).unwrap_or_default() {
+            self.upward -= usize::from(edge.older > edge.newer);
+            retain(&mut self.outgoing, edge.newer, |e| e.older != id);
+        }
+        for edge in self.outgoing.remove(&id).unwrap_or_default() {
+            self.upward -= usize::from(edge.older > edge.newer);
+            retain(&mut self.incoming, edge.older, |e| e.newer != id);
+            self.settle(edge.older);
+        }
     }
+}
+
+/// Newest turn behind each stance of that value.
+fn with_value<'a>(
+    stances: &'a Topic,
+    value: &str,
+) -> impl Iterator<Item = InteractionId> + use<'a> {
+    let first = Stance {
+        value: value.to_owned(),
+        kind: String::new(),
+        negated: false,
+        by_assistant: false,
+    };
+    let value = value.to_owned();
+    stances
+        .range(first..)
+        .take_while(move |(stance, _)| stance.value == value)
+        .filter_map(|(_, said)| said.all.last().copied())
 }
 
 fn retain(
@@ -266,7 +333,7 @@ fn retain(
 
 /// The rule of design and eq. 24: same topic, another value, and kinds that
 /// speak of the same thing.
-fn relation(newer: &Claim, signals: Signals, older: &Standing) -> Option<Relation> {
+fn relation(newer: &Claim, signals: Signals, older: &Stance) -> Option<Relation> {
     if newer.value == older.value && newer.negated == older.negated {
         return None;
     }
@@ -438,6 +505,39 @@ mod tests {
             claim("current_state", "residence", "berlin"),
         );
         assert_eq!(l.validity(0), Validity::Superseded);
+    }
+
+    #[test]
+    fn a_removed_turn_gives_back_what_it_took_over() {
+        let mut l = Lineage::default();
+        let port = |v| claim("current_state", "port", v);
+        for (id, value) in [(0, "1"), (1, "1"), (2, "2")] {
+            say(&mut l, id, "user", 0, port(value));
+        }
+        assert_eq!(l.validity(1), Validity::Superseded);
+        l.remove(2);
+        assert_eq!(l.validity(1), Validity::Current);
+        let edges = say(&mut l, 3, "user", 0, port("3"));
+        assert_eq!(edges.iter().map(|e| e.older).collect::<Vec<_>>(), [0, 1]);
+        l.remove(0);
+        l.remove(3);
+        let edges = say(&mut l, 4, "user", 0, port("4"));
+        assert_eq!(edges.iter().map(|e| e.older).collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn a_turn_that_was_voided_before_its_analysis_is_not_open() {
+        let mut l = Lineage::default();
+        l.add(Edge {
+            older: 0,
+            newer: 1,
+            relation: Relation::Invalidates,
+            topic: String::new(),
+            by_caller: true,
+        })
+        .unwrap();
+        say(&mut l, 0, "user", 0, claim("current_state", "port", "1"));
+        assert!(say(&mut l, 2, "user", 0, claim("current_state", "port", "2")).is_empty());
     }
 
     #[test]

@@ -2,7 +2,13 @@
 
 use bpe_openai::Tokenizer;
 use rust_stemmers::{Algorithm, Stemmer};
+use std::sync::Arc;
 use unicode_normalization::UnicodeNormalization;
+
+/// Words remembered of each kind: about 2 MB.
+const MOST_WORDS: usize = 20_000;
+/// Bytes of the longest that is.
+const LONGEST_WORD: usize = 32;
 
 /// The tokenizer of that name, or `None`.
 pub fn tokenizer(name: &str) -> Option<&'static Tokenizer> {
@@ -20,12 +26,65 @@ pub fn count_tokens(tokenizer: &Tokenizer, text: &str) -> u32 {
 
 /// NFC, lower case: how terms are compared.
 pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfc().flat_map(char::to_lowercase).collect()
 }
 
 /// English Snowball stem of a folded term.
 pub fn stem(term: &str) -> String {
     Stemmer::create(Algorithm::English).stem(term).into_owned()
+}
+
+/// What was found out about words before: a conversation uses few words often, and
+/// stemming one or splitting it into tokens costs more than all else done with it.
+#[derive(Debug, Clone, Default)]
+pub struct Words {
+    stems: Memo<Arc<str>>,
+    tokens: Memo<u32>,
+}
+
+/// Its order is never looked at.
+#[allow(clippy::disallowed_types)]
+type Memo<T> = std::collections::HashMap<Box<str>, T>;
+
+impl Words {
+    /// The same as [`stem`].
+    pub fn stem(&mut self, term: &str) -> Arc<str> {
+        remembered(&mut self.stems, term, || stem(term).into())
+    }
+
+    /// The same as [`count_tokens`]; one tokenizer for all calls.
+    pub fn count_tokens(&mut self, tokenizer: &Tokenizer, text: &str) -> u32 {
+        let text = tokenizer.normalize(text);
+        let mut sum = 0u32;
+        for piece in tokenizer.split(text.as_str()) {
+            let count = || u32::try_from(tokenizer.bpe.count(piece.as_bytes())).unwrap_or(u32::MAX);
+            sum = sum.saturating_add(remembered(&mut self.tokens, piece, count));
+        }
+        sum
+    }
+
+    /// Forgets every word: one of them may have been erased.
+    pub fn clear(&mut self) {
+        self.stems.clear();
+        self.tokens.clear();
+    }
+}
+
+fn remembered<T: Clone>(memo: &mut Memo<T>, word: &str, make: impl FnOnce() -> T) -> T {
+    if let Some(known) = memo.get(word) {
+        return known.clone();
+    }
+    let made = make();
+    if word.len() <= LONGEST_WORD {
+        if memo.len() >= MOST_WORDS {
+            memo.clear();
+        }
+        memo.insert(word.into(), made.clone());
+    }
+    made
 }
 
 /// Words of a text without a language model: runs of letters and digits, folded.
@@ -51,6 +110,9 @@ fn is_cjk(c: char) -> bool {
 /// gives itself): those languages write no spaces, so words cannot be split.
 pub fn cjk_bigrams(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
+    if text.is_ascii() {
+        return terms;
+    }
     let mut run: Vec<char> = Vec::new();
     for c in text.nfc().chain(std::iter::once(' ')) {
         if is_cjk(c) {
@@ -92,6 +154,37 @@ mod tests {
             ["我住", "住在", "在北", "北京", "猫"]
         );
         assert!(cjk_bigrams("plain words").is_empty());
+    }
+
+    #[test]
+    fn remembered_words_give_the_same() {
+        let mut words = Words::default();
+        for word in ["running", "ponies", "running", "猫", ""] {
+            assert_eq!(*words.stem(word), *stem(word));
+        }
+        assert_eq!(words.stems.len(), 4);
+        for name in ["cl100k_base", "o200k_base"] {
+            words.clear();
+            let t = tokenizer(name).unwrap();
+            let long = "ab".repeat(300);
+            for _ in 0..2 {
+                for text in [
+                    "",
+                    "It's 8080, isn't it?  Yes.\n\n<|endoftext|>",
+                    "東京e\u{301} 🙂",
+                    &long,
+                ] {
+                    assert_eq!(
+                        words.count_tokens(t, text),
+                        count_tokens(t, text),
+                        "{text:?}"
+                    );
+                }
+            }
+        }
+        assert!(words.tokens.keys().all(|w| w.len() <= LONGEST_WORD));
+        words.clear();
+        assert!(words.stems.is_empty() && words.tokens.is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Python bindings of the core: conversions, the GIL, errors. No decisions.
 
 mod convert;
+mod kernels;
 mod memory;
 
 use ebbtide_core::config;
@@ -112,6 +113,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(without_rendered, m)?)?;
     m.add_function(wrap_pyfunction!(unit_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(token_vectors, m)?)?;
+    kernels::register(m)?;
     m.add_class::<memory::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
     Ok(())

@@ -10,8 +10,8 @@ use crate::lineage::Lineage;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Derived, LoadedTurn};
-use crate::text;
-use crate::types::{Facts, InteractionId, State, StoredTurn};
+use crate::text::{self, Words};
+use crate::types::{InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
@@ -66,6 +66,7 @@ impl Engine {
             flat: Flat::default(),
             lexical: Inverted::default(),
             bm25: Inverted::default(),
+            words: Words::default(),
             cards: CardIndex::default(),
             turns: BTreeMap::new(),
             names: BTreeSet::new(),
@@ -99,6 +100,7 @@ impl Engine {
         self.flat = Flat::default();
         self.lexical = Inverted::default();
         self.bm25 = Inverted::default();
+        self.words.clear();
         self.cards = CardIndex::default();
         self.turns.clear();
         self.pending.clear();
@@ -146,10 +148,15 @@ impl Engine {
         let facts = &derived.facts;
         let dimension = derived.vectors.len() / derived.spans.len().max(1);
         self.flat.push(id, &derived.vectors, dimension);
-        let terms = lexical_terms(&turn.text, facts);
-        self.lexical.push(id, terms.iter().map(String::as_str));
-        let stems = bm25_terms(turn.speaker.as_deref(), &terms);
-        self.bm25.push(id, stems.iter().map(String::as_str));
+        // Lemmas, and bigrams where the script has no spaces.
+        let bigrams = text::cjk_bigrams(&turn.text);
+        let terms = || facts.terms.iter().chain(&bigrams).map(String::as_str);
+        self.lexical.push(id, terms());
+        // The words of the speaker's name, and the stems of the terms.
+        let names = text::words(turn.speaker.as_deref().unwrap_or(""));
+        let stems: Vec<Arc<str>> = terms().map(|t| self.words.stem(t)).collect();
+        let names = names.iter().map(String::as_str);
+        self.bm25.push(id, names.chain(stems.iter().map(|s| &**s)));
         self.cards
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
         let meta = TurnMeta {
@@ -186,6 +193,7 @@ impl Engine {
         self.flat.remove(id);
         self.lexical.remove(id);
         self.bm25.remove(id);
+        self.words.clear();
         self.cards.remove(id);
         self.turns.remove(&id);
         self.active.remove(id);
@@ -201,20 +209,6 @@ impl Engine {
         self.names.insert(Arc::clone(&name));
         name
     }
-}
-
-/// Lemmas, and bigrams where the script has no spaces.
-pub(super) fn lexical_terms(text: &str, facts: &Facts) -> Vec<String> {
-    let mut terms = facts.terms.clone();
-    terms.extend(text::cjk_bigrams(text));
-    terms
-}
-
-/// Stems of the terms, and of the speaker's name.
-pub(super) fn bm25_terms(speaker: Option<&str>, terms: &[String]) -> Vec<String> {
-    let mut stems = text::words(speaker.unwrap_or(""));
-    stems.extend(terms.iter().map(|t| text::stem(t)));
-    stems
 }
 
 fn check_fingerprints(

@@ -24,6 +24,7 @@ use crate::lineage::Lineage;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
+use crate::text::Words;
 use crate::types::{InteractionId, Signals, StoredTurn};
 use bpe_openai::Tokenizer;
 use recent::Recent;
@@ -66,6 +67,7 @@ pub struct Engine {
     flat: Flat,
     lexical: Inverted,
     bm25: Inverted,
+    words: Words,
     cards: CardIndex,
     turns: BTreeMap<InteractionId, TurnMeta>,
     names: BTreeSet<Arc<str>>,

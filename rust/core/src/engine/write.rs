@@ -5,12 +5,14 @@ use crate::active::{Entry, Step};
 use crate::config::Archive;
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
+use crate::score::decay::Tier;
 use crate::score::survival;
-use crate::store::{Derived, Store, TurnRow};
+use crate::store::{Derived, Keys, Store, TurnRow};
 use crate::types::{
-    AnalysedTurn, Decision, Eviction, InteractionId, NewTurn, Relation, State, StoredTurn,
-    Validity, WriteReport,
+    AnalysedTurn, Eviction, InteractionId, NewTurn, Relation, Score, State, StoredTurn, Validity,
+    WriteReport,
 };
+use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, PoisonError};
@@ -72,7 +74,8 @@ impl Engine {
         self.write(|engine, store, report| {
             for (id, analysed) in batch {
                 engine.pending.remove(&id);
-                let tokens = crate::text::count_tokens(engine.tokenizer, &analysed.turn.text);
+                let text = &analysed.turn.text;
+                let tokens = engine.words.count_tokens(engine.tokenizer, text);
                 store.set_tokens(&engine.namespace, id, tokens)?;
                 engine.apply(store, id, tokens, analysed, report)?;
             }
@@ -168,7 +171,7 @@ impl Engine {
             return Ok(None);
         }
         let id = self.namespace.next_id;
-        let tokens = crate::text::count_tokens(self.tokenizer, &turn.text);
+        let tokens = self.words.count_tokens(self.tokenizer, &turn.text);
         let record_id = record_id(id, turn);
         store.insert_turn(
             &self.namespace,
@@ -219,13 +222,12 @@ impl Engine {
         for edge in edges {
             self.relate_edge(store, edge, &mut trace, report)?;
         }
-        let stored = stored_turn(id, turn, tokens);
-        let entry = Entry::new(id, stored.tokens, score.omega, facts.signals, &self.config);
+        let entry = Entry::new(id, tokens, score.omega, facts.signals, &self.config);
         let lineage = &self.lineage;
         let step = self.active.insert(entry, &self.config, |id| {
             lineage.validity(id) != Validity::Current
         });
-        let derived = derived_of(analysed, score);
+        let (stored, derived) = split(id, tokens, analysed, score);
         self.index(&stored, &derived);
         self.record(store, &step, &mut trace, report)
     }
@@ -281,11 +283,12 @@ impl Engine {
         report: &mut WriteReport,
     ) -> Result<()> {
         for (id, from, to, effective) in &step.tiers {
-            trace.add(
-                *id,
-                "tier",
-                json!({"from": from, "to": to, "effective": effective}),
-            )?;
+            let detail = TierDetail {
+                from: *from,
+                to: *to,
+                effective: *effective,
+            };
+            trace.add(*id, "tier", detail)?;
         }
         let floor = self.config.temporal_decay.hard_kill_threshold;
         for (id, effective) in &step.killed {
@@ -300,17 +303,14 @@ impl Engine {
             });
         }
         for p in &step.pruned {
-            trace.add(
-                p.id,
-                "evict_budget",
-                json!({
-                    "effective": p.effective,
-                    "bonus": p.bonus,
-                    "penalty": p.penalty,
-                    "score": p.score,
-                    "budget": self.config.capacity.token_budget,
-                }),
-            )?;
+            let detail = BudgetDetail {
+                effective: p.effective,
+                bonus: p.bonus,
+                penalty: p.penalty,
+                score: p.score,
+                budget: self.config.capacity.token_budget,
+            };
+            trace.add(p.id, "evict_budget", detail)?;
             report.evicted.push(Eviction {
                 interaction_id: p.id,
                 reason: "budget",
@@ -400,10 +400,29 @@ impl Engine {
     }
 }
 
+/// Terms of a `tier` decision. The two frequent kinds are written from a structure:
+/// a JSON value would be put together and taken apart for each.
+#[derive(Serialize)]
+struct TierDetail {
+    from: Tier,
+    to: Tier,
+    effective: f64,
+}
+
+/// Terms of an `evict_budget` decision.
+#[derive(Serialize)]
+struct BudgetDetail {
+    effective: f64,
+    bonus: f64,
+    penalty: f64,
+    score: f64,
+    budget: u64,
+}
+
 /// Decisions of one insertion, numbered in order.
 struct Trace<'a> {
     store: &'a Store,
-    namespace: crate::store::Namespace,
+    keys: Keys,
     at: InteractionId,
     seq: u32,
 }
@@ -412,22 +431,18 @@ impl<'a> Trace<'a> {
     fn new(store: &'a Store, engine: &Engine, at: InteractionId) -> Self {
         Self {
             store,
-            namespace: engine.namespace.clone(),
+            keys: engine.namespace.keys(),
             at,
             seq: 0,
         }
     }
 
-    fn add(&mut self, id: InteractionId, kind: &str, detail: serde_json::Value) -> Result<()> {
+    fn add(&mut self, id: InteractionId, kind: &str, detail: impl Serialize) -> Result<()> {
         self.seq += 1;
-        let decision = Decision {
-            interaction_id: id,
-            at: self.at,
-            kind: kind.into(),
-            detail,
-        };
+        // Only a map with keys that are no text cannot be written; there is none.
+        let detail = serde_json::to_string(&detail).unwrap_or_default();
         self.store
-            .insert_decision(&self.namespace, self.seq, &decision)
+            .insert_decision(self.keys.of(id), self.at, self.seq, kind, &detail)
     }
 }
 
@@ -444,41 +459,58 @@ fn record_id(id: InteractionId, turn: &NewTurn) -> String {
     ] {
         super::digest::field(&mut hash, field.map(str::as_bytes));
     }
-    let digest = hash.finalize();
-    digest[..12].iter().map(|b| format!("{b:02x}")).collect()
+    let mut hex = String::with_capacity(24);
+    for b in &hash.finalize()[..12] {
+        for half in [b >> 4, b & 15] {
+            hex.extend(char::from_digit(u32::from(half), 16));
+        }
+    }
+    hex
 }
 
-fn stored_turn(id: InteractionId, turn: &NewTurn, tokens: u32) -> StoredTurn {
-    let stamp = turn.timestamp.as_ref();
-    StoredTurn {
+/// A turn that has been written, as the indexes take it; nothing is copied.
+fn split(
+    id: InteractionId,
+    tokens: u32,
+    analysed: AnalysedTurn,
+    score: Score,
+) -> (StoredTurn, Derived) {
+    let AnalysedTurn {
+        turn,
+        facts,
+        mut passages,
+        card_vectors,
+    } = analysed;
+    let (given, utc_micros, naive) = match turn.timestamp {
+        Some(s) => (Some(s.given), Some(s.utc_micros), s.naive),
+        None => (None, None, false),
+    };
+    let stored = StoredTurn {
         interaction_id: id,
         record_id: String::new(), // only the store's own copy carries it
-        text: turn.text.clone(),
-        role: turn.role.clone(),
-        speaker: turn.speaker.clone(),
-        timestamp: stamp.map(|s| s.given.clone()),
-        utc_micros: stamp.map(|s| s.utc_micros),
-        naive_timestamp: stamp.is_some_and(|s| s.naive),
-        session_id: turn.session_id.clone(),
-        external_id: turn.external_id.clone(),
-        provenance: turn.provenance.clone(),
-        metadata: turn.metadata.clone(),
+        text: turn.text,
+        role: turn.role,
+        speaker: turn.speaker,
+        timestamp: given,
+        utc_micros,
+        naive_timestamp: naive,
+        session_id: turn.session_id,
+        external_id: turn.external_id,
+        provenance: turn.provenance,
+        metadata: turn.metadata,
         tokens,
         state: State::Active,
         validity: Validity::Current,
-    }
-}
-
-fn derived_of(analysed: AnalysedTurn, score: crate::types::Score) -> Derived {
-    Derived {
-        facts: analysed.facts,
+    };
+    let derived = Derived {
+        facts,
         score,
-        spans: analysed.passages.iter().map(|p| (p.start, p.end)).collect(),
-        vectors: analysed
-            .passages
-            .into_iter()
-            .flat_map(|p| p.vector)
-            .collect(),
-        card_vectors: analysed.card_vectors.concat(),
-    }
+        spans: passages.iter().map(|p| (p.start, p.end)).collect(),
+        vectors: match passages.as_mut_slice() {
+            [one] => std::mem::take(&mut one.vector),
+            many => many.iter().flat_map(|p| &p.vector).copied().collect(),
+        },
+        card_vectors: card_vectors.concat(),
+    };
+    (stored, derived)
 }

@@ -1,14 +1,11 @@
 //! Inverted index over terms: the paper's overlap score, and BM25.
 
 use crate::index::flat::TopK;
+use crate::score::lexical;
 
 /// Terms to numbers. Its order is never looked at.
 #[allow(clippy::disallowed_types)]
 type TermMap = std::collections::HashMap<String, u32>;
-
-/// BM25's usual term saturation and length normalisation.
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
 
 /// Postings of a growing set of documents that come in id order.
 #[derive(Debug, Clone, Default)]
@@ -96,8 +93,7 @@ impl Inverted {
         for d in touched {
             let id = self.documents[d as usize];
             if admit(id) {
-                #[allow(clippy::cast_precision_loss)]
-                top.push(f64::from(counts[d as usize]) / distinct.len() as f64, id);
+                top.push(lexical::overlap(counts[d as usize], distinct.len()), id);
             }
         }
         top.into_sorted()
@@ -174,18 +170,13 @@ impl Inverted {
 
     /// Term saturation and length normalisation of one posting.
     fn saturation(&self, count: u32, document: u32) -> f64 {
-        #[allow(clippy::cast_precision_loss)]
-        let average = (self.total_length as f64 / self.live as f64).max(1.0);
-        let tf = f64::from(count);
-        let length = f64::from(self.lengths[document as usize]);
-        tf * (K1 + 1.0) / (tf + K1 * (1.0 - B + B * length / average))
+        let average = lexical::average_length(self.total_length, self.live);
+        lexical::saturation(count, self.lengths[document as usize], average)
     }
 
     /// Inverse document frequency; high for a term that nothing contains.
     pub fn idf(&self, term: &str) -> f64 {
-        #[allow(clippy::cast_precision_loss)]
-        let (n, total) = (self.list(term).len() as f64, self.live as f64);
-        libm::log(1.0 + (total - n + 0.5) / (n + 0.5))
+        lexical::idf(self.list(term).len() as u64, self.live)
     }
 
     /// Documents indexed.

@@ -4,5 +4,5 @@
 pub mod flat;
 pub mod inverted;
 
-pub use flat::Flat;
+pub use flat::{Flat, TopK};
 pub use inverted::Inverted;

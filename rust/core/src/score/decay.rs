@@ -1,9 +1,11 @@
 //! Decay by interaction count and the tiers it leads through (eq. 15-20).
 
 use crate::config::{MemoryTiers, TemporalDecay};
+use ebbtide_simd::exp::exp_in_place;
 use serde::{Deserialize, Serialize};
 
 /// Tier of an effective score (eq. 20).
+#[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
@@ -27,15 +29,31 @@ impl Tier {
 }
 
 /// Effective decay rate: lambda (1 - eta omega).
+#[inline]
 pub fn rate(d: &TemporalDecay, omega: f64) -> f64 {
     d.lambda_base * (1.0 - d.inertia_strength * omega)
 }
 
-/// Effective score after `newer` turns (eq. 18), with the rate precomputed.
-pub fn effective(omega: f64, rate: f64, newer: u64) -> f64 {
+/// Exponent of the decay after `newer` turns (eq. 18), with the rate precomputed.
+#[inline]
+pub fn exponent(rate: f64, newer: u64) -> f64 {
     #[allow(clippy::cast_precision_loss)]
     let newer = newer as f64;
-    omega * libm::exp(-rate * newer)
+    -rate * newer
+}
+
+/// Effective score after `newer` turns (eq. 18), with the rate precomputed.
+pub fn effective(omega: f64, rate: f64, newer: u64) -> f64 {
+    omega * libm::exp(exponent(rate, newer))
+}
+
+/// Turns exponents into effective scores, in place: the same numbers as
+/// [`effective`] gives one by one.
+pub fn effective_in_place(scores: &mut [f64], omegas: impl IntoIterator<Item = f64>) {
+    exp_in_place(scores);
+    for (score, omega) in scores.iter_mut().zip(omegas) {
+        *score *= omega;
+    }
 }
 
 /// Turns until the effective score is halved (eq. 19).
@@ -44,6 +62,7 @@ pub fn half_life(d: &TemporalDecay, omega: f64) -> f64 {
 }
 
 /// Tier of an effective score (eq. 20).
+#[inline]
 pub fn tier(t: &MemoryTiers, effective: f64) -> Tier {
     if effective > t.healthy_min {
         Tier::Healthy
@@ -76,6 +95,22 @@ mod tests {
             assert!((rate(d, omega) - lambda).abs() <= 0.0001);
             assert!((half_life(d, omega) - life).abs() <= 0.06, "{omega}");
             assert_eq!(tier(&c.memory_tiers, omega).as_str(), name);
+        }
+    }
+
+    #[test]
+    fn many_at_once_are_the_same_numbers() {
+        let d = config::load("paper", "").unwrap().temporal_decay;
+        let omegas: Vec<f64> = (0..101).map(|i| f64::from(i) / 100.0).collect();
+        for newer in [0, 1, 30, 1_000, 100_000] {
+            let mut scores: Vec<f64> = omegas
+                .iter()
+                .map(|o| exponent(rate(&d, *o), newer))
+                .collect();
+            effective_in_place(&mut scores, omegas.iter().copied());
+            for (score, omega) in scores.iter().zip(&omegas) {
+                assert_eq!(*score, effective(*omega, rate(&d, *omega), newer));
+            }
         }
     }
 

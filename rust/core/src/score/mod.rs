@@ -4,6 +4,7 @@
 
 pub mod decay;
 pub mod divergence;
+pub mod lexical;
 pub mod prune;
 pub mod survival;
 pub mod vector;

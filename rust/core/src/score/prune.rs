@@ -1,7 +1,7 @@
 //! Budget-pressure pruning (eq. 22-26): which entries leave, in which order.
 
 use crate::config::PruningPriority;
-use crate::order::least_first;
+use crate::order::ordered_bits;
 use crate::types::Signals;
 
 /// An active entry as the pruning rule sees it.
@@ -38,33 +38,55 @@ pub struct Pass {
 /// Evicts by least pruning score (ties: smaller id) until the budget is met.
 ///
 /// Healthy entries (above `healthy_min`) are no candidates unless `evict_healthy`.
-/// Scores do not change within a pass, so one sort gives the same outcome as
-/// taking the argmin again and again; a property test holds it to that.
+/// Scores do not change within a pass, so taking the entries in order gives the same
+/// outcome as taking the argmin again and again; a property test holds it to that.
 pub fn select(queue: &[Candidate], budget: u64, healthy_min: f64, evict_healthy: bool) -> Pass {
     let mut tokens: u64 = queue.iter().map(|c| c.tokens).sum();
     let mut pass = Pass::default();
     if tokens <= budget {
         return pass;
     }
-    let mut candidates: Vec<(bool, f64, &Candidate)> = queue
+    let mut order: Vec<(Key, usize)> = queue
         .iter()
-        .map(|c| (c.effective > healthy_min, c.effective + c.adjustment, c))
-        .filter(|(healthy, _, _)| evict_healthy || !healthy)
+        .enumerate()
+        .map(|(at, c)| (key(c, healthy_min), at))
+        .filter(|((healthy, _, _), _)| evict_healthy || !healthy)
         .collect();
-    // Healthy ones, where they may go at all, go last.
-    candidates.sort_by(|a, b| {
-        a.0.cmp(&b.0)
-            .then(least_first((a.1, a.2.id), (b.1, b.2.id)))
-    });
-    for (_, score, c) in candidates {
-        if tokens <= budget {
-            break;
+    // Mostly one or a few leave: only the least so many are brought into order, then
+    // eight times as many, until the budget is met.
+    let (mut done, mut step) = (0, 1);
+    while tokens > budget && done < order.len() {
+        let rest = &mut order[done..];
+        let taken = step.min(rest.len());
+        if taken < rest.len() {
+            rest.select_nth_unstable(taken - 1);
         }
-        tokens -= c.tokens;
-        pass.evicted.push((c.id, score));
+        rest[..taken].sort_unstable();
+        for (_, at) in &rest[..taken] {
+            if tokens <= budget {
+                break;
+            }
+            let c = &queue[*at];
+            tokens -= c.tokens;
+            pass.evicted.push((c.id, score(c)));
+        }
+        done += taken;
+        step *= 8;
     }
     pass.over_budget = tokens.saturating_sub(budget);
     pass
+}
+
+/// Healthy ones last, where they may go at all; then by score and id.
+type Key = (bool, i64, u64);
+
+fn key(c: &Candidate, healthy_min: f64) -> Key {
+    (c.effective > healthy_min, ordered_bits(score(c)), c.id)
+}
+
+/// Pruning score (eq. 25).
+fn score(c: &Candidate) -> f64 {
+    c.effective + c.adjustment
 }
 
 #[cfg(test)]

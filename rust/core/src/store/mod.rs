@@ -62,12 +62,26 @@ pub struct Namespace {
     pub token_counter: String,
 }
 
+/// The keys of one memory's turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keys(i64);
+
+impl Keys {
+    /// Key of a turn in every table.
+    pub fn of(self, id: u64) -> i64 {
+        self.0 | id.cast_signed()
+    }
+}
+
 impl Namespace {
+    /// Its keys.
+    pub fn keys(&self) -> Keys {
+        Keys(self.id << ID_BITS)
+    }
+
     /// Key of a turn in every table.
     pub fn key(&self, id: u64) -> i64 {
-        #[allow(clippy::cast_possible_wrap)]
-        let id = id as i64;
-        self.id << ID_BITS | id
+        self.keys().of(id)
     }
 
     fn range(&self) -> (i64, i64) {

@@ -3,7 +3,7 @@
 use super::{Namespace, Store};
 use crate::error::Result;
 use crate::lineage::Edge;
-use crate::types::{AnalysedTurn, Decision, NewTurn, Passage, Score};
+use crate::types::{AnalysedTurn, NewTurn, Passage, Score};
 use rusqlite::params;
 
 /// A turn about to be journalled, with what the engine derived for it.
@@ -72,11 +72,10 @@ impl Store {
     ) -> Result<()> {
         let facts = postcard::to_stdvec(&analysed.facts)?;
         let (spans, vectors) = pack_passages(&analysed.passages);
-        let cards: Vec<u8> = analysed
-            .card_vectors
-            .iter()
-            .flat_map(|v| le_bytes(v))
-            .collect();
+        let mut cards = Vec::new();
+        for vector in &analysed.card_vectors {
+            put_le(vector, &mut cards);
+        }
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO derived (key, divergence, z_content, z_op, z_prov, omega_raw,
@@ -96,8 +95,8 @@ impl Store {
                 vectors,
                 cards,
             ])?;
-        let tokens = pack_tokens(&analysed.passages);
-        if keep_tokens && !tokens.is_empty() {
+        if keep_tokens && analysed.passages.iter().any(|p| !p.tokens.is_empty()) {
+            let tokens = pack_tokens(&analysed.passages);
             self.conn
                 .prepare_cached(
                     "INSERT OR REPLACE INTO token_vector (key, vectors) VALUES (?1, ?2)",
@@ -132,19 +131,21 @@ impl Store {
         Ok(())
     }
 
-    /// Records a decision; `seq` orders those of one turn at one moment.
-    pub fn insert_decision(&self, ns: &Namespace, seq: u32, decision: &Decision) -> Result<()> {
+    /// Records a decision on the turn of that key, taken when `at` was the newest;
+    /// `seq` orders those of one turn at one moment, `detail` is JSON.
+    pub fn insert_decision(
+        &self,
+        key: i64,
+        at: u64,
+        seq: u32,
+        kind: &str,
+        detail: &str,
+    ) -> Result<()> {
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
             )?
-            .execute(params![
-                ns.key(decision.interaction_id),
-                decision.at.cast_signed(),
-                seq,
-                decision.kind,
-                decision.detail.to_string()
-            ])?;
+            .execute(params![key, at.cast_signed(), seq, kind, detail])?;
         Ok(())
     }
 
@@ -230,8 +231,13 @@ impl Store {
     }
 }
 
-pub(super) fn le_bytes(v: &[i16]) -> Vec<u8> {
-    v.iter().flat_map(|x| x.to_le_bytes()).collect()
+/// Appends the bytes of `v`, least first.
+fn put_le(v: &[i16], out: &mut Vec<u8>) {
+    let from = out.len();
+    out.resize(from + 2 * v.len(), 0);
+    for (bytes, x) in out[from..].as_chunks_mut::<2>().0.iter_mut().zip(v) {
+        *bytes = x.to_le_bytes();
+    }
 }
 
 /// Spans as pairs of u32, vectors one after the other.
@@ -241,15 +247,16 @@ fn pack_passages(passages: &[Passage]) -> (Vec<u8>, Vec<u8>) {
     for p in passages {
         spans.extend(p.start.to_le_bytes());
         spans.extend(p.end.to_le_bytes());
-        vectors.extend(le_bytes(&p.vector));
+        put_le(&p.vector, &mut vectors);
     }
     (spans, vectors)
 }
 
 /// Token vectors of all passages, one after the other.
 fn pack_tokens(passages: &[Passage]) -> Vec<u8> {
-    passages
-        .iter()
-        .flat_map(|p| p.tokens.iter().map(|x| x.cast_unsigned()))
-        .collect()
+    let mut out = Vec::with_capacity(passages.iter().map(|p| p.tokens.len()).sum());
+    for p in passages {
+        out.extend(p.tokens.iter().map(|x| x.cast_unsigned()));
+    }
+    out
 }
