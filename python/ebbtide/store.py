@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from ebbtide import _core
+from ebbtide.ann import erase
 from ebbtide.config import Config
 from ebbtide.memory import Memory
 
@@ -83,6 +84,9 @@ class Store:
         if opened is not None:
             opened.close()
         self._handle.delete(namespace)
+        path = self._handle.path()
+        if path is not None:
+            erase(path, namespace)
 
     def close(self) -> None:
         """Close every memory and free the file."""

@@ -20,6 +20,9 @@ pub fn count_tokens(tokenizer: &Tokenizer, text: &str) -> u32 {
 
 /// NFC, lower case: how terms are compared.
 pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfc().flat_map(char::to_lowercase).collect()
 }
 
