@@ -60,7 +60,6 @@ class Graphs:
         self._folder = None if path is None else _folder(path, namespace)
         self._size = int(config["ann_segment"])
         self._breadth = int(config["ann_ef"])
-        self._on = int(config["ann_min_vectors"]) > 0
         self._built: dict[int, _Segment] = {}
         self._lock = threading.Lock()
         self._library = _UNSEEN
@@ -68,7 +67,7 @@ class Graphs:
     @property
     def state(self) -> dict[str, Any]:
         """``segments`` searched by graph, and whether ``hnswlib`` is ``installed``."""
-        segments = self._handle.segments() if self._on else []
+        segments = self._handle.segments()
         installed = self._hnswlib() is not None
         return {"segments": len(segments) if installed else 0, "installed": installed}
 
@@ -78,26 +77,29 @@ class Graphs:
         Args:
             writable: Whether files may be removed and written.
         """
-        if not self._on:
-            return
         with self._lock:
             wanted = self._handle.segments()
-            for first in self._built.keys() - set(wanted):
-                del self._built[first]
+            kept = {first: s for first, s in self._built.items() if first in wanted}
             if writable:
-                self._remove_files(set(wanted))
+                self._remove_files(wanted)
             library = self._hnswlib() if wanted else None
-            if library is None:
-                return
-            for first in wanted:
-                if first not in self._built:
-                    self._built[first] = self._segment(library, first, writable)
+            if library is not None:
+                for first in wanted:
+                    if first not in kept:
+                        kept[first] = self._segment(library, first, writable)
+            # Replaced, never changed: a search under way keeps what it has.
+            self._built = dict(sorted(kept.items()))
+
+    def sweep(self) -> None:
+        """Remove files of segments that are none: a process may have ended amid an erasure."""
+        with self._lock:
+            self._remove_files(self._handle.segments())
 
     def forget(self) -> None:
         """Let every graph go: the vectors are about to change."""
         with self._lock:
-            self._built.clear()
-            self._remove_files(set())
+            self._built = {}
+            self._remove_files([])
 
     def search(
         self, vector: NDArray[np.float32], *, writable: bool
@@ -111,15 +113,13 @@ class Graphs:
         Returns:
             The ranges of ids searched (first, past the last), and the ids found.
         """
-        if not self._on:
-            return None
-        self.settle(writable=writable)
-        with self._lock:
-            segments = sorted(self._built.items())
+        if self._handle.segments() != list(self._built):
+            self.settle(writable=writable)
+        segments = self._built
         if not segments or not vector.any():
             return None
-        ranges = [(first, first + self._size) for first, _ in segments]
-        return ranges, [i for _, s in segments for i in s.search(vector, self._breadth)]
+        ranges = [(first, first + self._size) for first in segments]
+        return ranges, [i for s in segments.values() for i in s.search(vector, self._breadth)]
 
     def _hnswlib(self) -> Any:
         if self._library is _UNSEEN:
@@ -140,7 +140,7 @@ class Graphs:
         owners, vectors = self._handle.segment_vectors(first)
         key = _fingerprint(vectors, owners)
         index = library.Index(space="ip", dim=vectors.shape[1])
-        file = None if self._folder is None else self._folder / f"segment-{first:012d}.bin"
+        file = None if self._folder is None else self._folder / f"{self._name(first)}.bin"
         if file is None or not _load(index, file, key, len(owners)):
             _log.info("building the graph of turns %d to %d", first, first + self._size - 1)
             index.init_index(
@@ -154,10 +154,13 @@ class Graphs:
         index.set_num_threads(1)
         return _Segment(index, owners)
 
-    def _remove_files(self, wanted: set[int]) -> None:
+    def _name(self, first: int) -> str:
+        return f"segment-{first:012d}-{self._size}"
+
+    def _remove_files(self, wanted: list[int]) -> None:
         if self._folder is None or not self._folder.is_dir():
             return
-        names = {f"segment-{first:012d}" for first in wanted}
+        names = {self._name(first) for first in wanted}
         for file in self._folder.iterdir():
             if file.name.split(".")[0] not in names:
                 file.unlink()

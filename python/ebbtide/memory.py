@@ -82,6 +82,8 @@ class Memory:
             reindexing=reindexing,
         )
         self._graphs = Graphs(self._handle, namespace, store.path(), config["retrieval"])
+        if not read_only:
+            self._graphs.sweep()
         self._write_lock = threading.RLock()
         self._worker: _Worker | None = None
 

@@ -74,13 +74,22 @@ def test_an_erased_turn_leaves_graph_and_files(graphed: Config, store_path: Path
         memory.add_many(said(40))
         assert len(files(store_path)) == 4
         memory.delete(3)
-        assert {Path(name).stem for name in files(store_path)} == {f"segment-{SIZE:012d}"}
+        assert {Path(name).stem for name in files(store_path)} == {f"segment-{SIZE:012d}-{SIZE}"}
         assert all(i != 3 for found in answers(memory) for i, _ in found)
         assert memory.stats()["graph"]["segments"] == 1
         expected = answers(memory)
     with Memory.open(store_path, config=graphed) as memory:
         assert answers(memory) == expected
         memory.delete_all()
+        assert files(store_path) == {}
+
+
+def test_files_go_with_their_turns_though_graphs_are_off(
+    graphed: Config, stub: Config, store_path: Path
+) -> None:
+    with Memory.open(store_path, config=graphed) as memory:
+        memory.add_many(said(40))
+    with Memory.open(store_path, config=stub):
         assert files(store_path) == {}
 
 

@@ -292,11 +292,7 @@ impl MemoryHandle {
     }
 
     /// A segment's vectors: the turn of each row, and int16 [n, d].
-    fn segment_vectors<'py>(
-        &self,
-        py: Python<'py>,
-        first: u64,
-    ) -> PyResult<Segment<'py>> {
+    fn segment_vectors<'py>(&self, py: Python<'py>, first: u64) -> PyResult<Segment<'py>> {
         let (owners, vectors) = self.with(py, |e| e.segment_vectors(first))?;
         let shape = [owners.len(), vectors.len() / owners.len().max(1)];
         let rows = vectors.into_pyarray(py).reshape(shape)?;

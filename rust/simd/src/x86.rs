@@ -37,7 +37,9 @@ pub mod avx512 {
     use super::{Digits, Question, portable};
     use std::arch::x86_64::*;
 
+    /// Bytes of a register, and 16-bit numbers.
     const BYTES: usize = 64;
+    const WIDE: usize = 32;
 
     #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
     pub fn dot(a: &[i16], b: &[i16]) -> i32 {
@@ -46,7 +48,28 @@ pub mod avx512 {
 
     #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
     pub fn dot_split(query: &[i16], high: &[i8], low: &[u8], step: i16) -> i32 {
-        portable::dot_split(query, high, low, step)
+        if !query.len().is_multiple_of(WIDE) {
+            return portable::dot_split(query, high, low, step);
+        }
+        let step = _mm512_set1_epi16(step);
+        let mut sum = _mm512_setzero_si512();
+        let (queries, _) = query.as_chunks::<WIDE>();
+        let (highs, _) = high.as_chunks::<WIDE>();
+        let (lows, _) = low.as_chunks::<WIDE>();
+        for ((q, h), l) in queries.iter().zip(highs).zip(lows) {
+            // SAFETY: 64, 32 and 32 readable bytes; the loads ask for no alignment.
+            let (q, h, l) = unsafe {
+                (
+                    _mm512_loadu_si512(q.as_ptr().cast()),
+                    _mm256_loadu_si256(h.as_ptr().cast()),
+                    _mm256_loadu_si256(l.as_ptr().cast()),
+                )
+            };
+            let x = _mm512_mullo_epi16(_mm512_cvtepi8_epi16(h), step);
+            let x = _mm512_add_epi16(x, _mm512_cvtepu8_epi16(l));
+            sum = _mm512_dpwssd_epi32(sum, q, x);
+        }
+        _mm512_reduce_add_epi32(sum)
     }
 
     #[inline]
@@ -95,7 +118,7 @@ pub mod avx512 {
         if !d.is_multiple_of(STEP) {
             return portable::best(question, rows);
         }
-        let shifted: Vec<i32> = rows.as_chunks::<STEP>().0.iter().map(biased).collect();
+        let shifted = interleaved(rows, d / STEP);
         let mut found = Vec::with_capacity(question.sums.len());
         let block = d / STEP * LANES * STEP;
         let (sums, _) = question.sums.as_chunks::<LANES>();
@@ -114,40 +137,46 @@ pub mod avx512 {
         found
     }
 
-    /// Four bytes of a row, each plus 128, as one lane.
-    #[inline(always)]
-    fn biased(bytes: &[i8; STEP]) -> i32 {
-        i32::from_le_bytes(bytes.map(i8::cast_unsigned)) ^ 0x8080_8080_u32.cast_signed()
+    /// Rows whose sums grow side by side: an addition waits five cycles for the one
+    /// before, and two can start in each.
+    const ROWS: usize = 8;
+
+    /// Four bytes of eight rows at a time, each plus 128, as eight lanes. The last rows
+    /// are filled up with the first of them: a maximum does not mind.
+    fn interleaved(rows: &[i8], steps: usize) -> Vec<[i32; ROWS]> {
+        let (bytes, _) = rows.as_chunks::<STEP>();
+        let count = bytes.len() / steps;
+        let blocks = count.div_ceil(ROWS);
+        let mut out = vec![[0; ROWS]; blocks * steps];
+        for (block, out) in out.chunks_exact_mut(steps).enumerate() {
+            for lane in 0..ROWS {
+                let row = block * ROWS + lane;
+                let row = if row < count { row } else { block * ROWS };
+                let from = &bytes[row * steps..(row + 1) * steps];
+                for (o, four) in out.iter_mut().zip(from) {
+                    let four = i32::from_le_bytes(four.map(i8::cast_unsigned));
+                    o[lane] = four ^ 0x8080_8080_u32.cast_signed();
+                }
+            }
+        }
+        out
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512vnni")]
-    fn best_of_sixteen(steps: &[[i8; BYTES]], rows: &[i32]) -> __m512i {
-        let n = steps.len();
+    fn best_of_sixteen(steps: &[[i8; BYTES]], rows: &[[i32; ROWS]]) -> __m512i {
         let mut most = _mm512_set1_epi32(i32::MIN);
-        let mut fours = rows.chunks_exact(4 * n);
-        for four in &mut fours {
-            let (a, rest) = four.split_at(n);
-            let (b, rest) = rest.split_at(n);
-            let (c, e) = rest.split_at(n);
-            let mut sums = [_mm512_setzero_si512(); 4];
-            for i in 0..n {
-                let q = load(&steps[i]);
-                sums[0] = _mm512_dpbusd_epi32(sums[0], _mm512_set1_epi32(a[i]), q);
-                sums[1] = _mm512_dpbusd_epi32(sums[1], _mm512_set1_epi32(b[i]), q);
-                sums[2] = _mm512_dpbusd_epi32(sums[2], _mm512_set1_epi32(c[i]), q);
-                sums[3] = _mm512_dpbusd_epi32(sums[3], _mm512_set1_epi32(e[i]), q);
+        for block in rows.chunks_exact(steps.len()) {
+            let mut sums = [_mm512_setzero_si512(); ROWS];
+            for (step, lanes) in steps.iter().zip(block) {
+                let q = load(step);
+                for (sum, x) in sums.iter_mut().zip(lanes) {
+                    *sum = _mm512_dpbusd_epi32(*sum, _mm512_set1_epi32(*x), q);
+                }
             }
             for sum in sums {
                 most = _mm512_max_epi32(most, sum);
             }
-        }
-        for row in fours.remainder().chunks_exact(n) {
-            let mut sum = _mm512_setzero_si512();
-            for (step, x) in steps.iter().zip(row) {
-                sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi32(*x), load(step));
-            }
-            most = _mm512_max_epi32(most, sum);
         }
         most
     }

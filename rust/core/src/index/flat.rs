@@ -6,7 +6,7 @@
 //! by Cauchy-Schwarz they add at most `r` times the query's length. Only what the bound
 //! cannot rule out is then computed exactly, so the result is that of a full scan.
 
-use crate::index::top::TopK;
+use crate::index::top::{Floor, TopK};
 use crate::score::vector::{SCALE, cosine};
 use ebbtide_simd::{Digits, dot_split};
 use std::ops::Range;
@@ -124,7 +124,7 @@ impl Flat {
         }
         let probe = Probe::of(query);
         let mut promising = Vec::new();
-        let mut lows = TopK::new(k);
+        let mut lows = Floor::new(k);
         for part in self.rest(&found.ranges) {
             if part.len() <= FEW * k || probe.digits.is_none() {
                 self.all(part, &mut promising);
@@ -134,6 +134,7 @@ impl Flat {
         }
         let hits = found.owners.iter().map(|o| self.rows_of(*o));
         promising.extend(hits.filter(|r| !r.is_empty()).map(|r| (f64::INFINITY, r)));
+        lows.settle();
         let least = lows.least();
         let mut top = TopK::new(k);
         for (upper, rows) in promising {
@@ -175,12 +176,12 @@ impl Flat {
     }
 
     /// Notes the owners that may be among the best, with their greatest dot product;
-    /// `lows` holds the best of the least ones.
+    /// `lows` bounds the best of the least ones.
     fn scan(
         &self,
         probe: &Probe,
         part: Range<usize>,
-        lows: &mut TopK,
+        lows: &mut Floor,
         promising: &mut Vec<(f64, Range<usize>)>,
         admit: &impl Fn(u64) -> bool,
     ) {
@@ -216,7 +217,7 @@ impl Flat {
                 let owner = self.owners[row];
                 if upper >= lows.least() && admit(owner) {
                     promising.push((upper, row..next));
-                    lows.push(lower, owner);
+                    lows.push(lower);
                 }
                 row = next;
             }

@@ -74,11 +74,57 @@ impl TopK {
 
     /// Best first.
     pub fn into_sorted(self) -> Vec<(u64, f64)> {
-        self.heap
-            .into_sorted_vec()
-            .into_iter()
-            .map(|w| (w.1, w.0))
-            .collect()
+        let mut all = self.heap.into_vec();
+        all.sort_unstable();
+        all.into_iter().map(|w| (w.1, w.0)).collect()
+    }
+}
+
+/// A bound that at least `k` scores of a stream reach, raised now and then: what lies
+/// below it is not among the best. Cheaper than keeping the best themselves.
+pub struct Floor {
+    k: usize,
+    scores: Vec<f64>,
+    least: f64,
+}
+
+impl Floor {
+    /// Of the best `k`, at least 1.
+    pub fn new(k: usize) -> Self {
+        Self {
+            k: k.max(1),
+            scores: Vec::new(),
+            least: f64::NEG_INFINITY,
+        }
+    }
+
+    /// The bound so far.
+    pub fn least(&self) -> f64 {
+        self.least
+    }
+
+    /// Takes a score into account.
+    pub fn push(&mut self, score: f64) {
+        if score > self.least {
+            self.scores.push(score);
+            // Rare at first, never more than one look at each score and again.
+            if self.scores.len() >= 2 * self.k {
+                self.settle();
+            }
+        }
+    }
+
+    /// Raises the bound to the `k`th best score so far, where there are as many.
+    pub fn settle(&mut self) {
+        if self.scores.len() < self.k {
+            return;
+        }
+        let last = self.k - 1;
+        let (_, least, _) = self
+            .scores
+            .select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+        self.least = *least;
+        self.scores.truncate(self.k);
     }
 }
 
@@ -95,6 +141,12 @@ mod tests {
         top.push(0.7, 4);
         assert_eq!(top.least(), 0.5);
         assert!(top.keeps(0.5, 2) && !top.keeps(0.5, 3) && !top.keeps(0.4, 0));
+        let mut floor = Floor::new(2);
+        for score in [0.1, 0.9, 0.5, 0.7, 0.6] {
+            floor.push(score);
+        }
+        floor.settle();
+        assert_eq!(floor.least(), 0.7);
         assert!(!TopK::new(0).keeps(1.0, 0));
         assert_eq!(TopK::new(0).least(), f64::INFINITY);
     }
