@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ebbtide import _core
+from ebbtide.ann import Graphs
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
 from ebbtide.inputs import (
@@ -81,6 +82,9 @@ class Memory:
             analyser=self._analyser.fingerprint,
             reindexing=reindexing,
         )
+        self._graphs = Graphs(self._handle, namespace, store.path(), config["retrieval"])
+        if not read_only:
+            self._graphs.sweep()
         self._write_lock = threading.RLock()
         self._worker: _Worker | None = None
 
@@ -278,6 +282,7 @@ class Memory:
                 seen.add(external)
             fresh.append(turn)
         report = self._handle.add(self._analysed(fresh))
+        self._graphs.settle()
         return WriteReport(duplicates=duplicates) + WriteReport._from_core(report)
 
     def _analysed(self, batch: Sequence[Prepared]) -> list[tuple[Any, ...]]:
@@ -327,12 +332,14 @@ class Memory:
         with self._write_lock:
             self.flush()
             self._handle.delete(self._resolve(interaction_id, external_id))
+            self._graphs.settle()
 
     def delete_all(self) -> None:
         """Erase every turn of this memory; others in the store are untouched."""
         with self._write_lock:
             self.flush()
             self._handle.delete_all()
+            self._graphs.forget()
 
     def reindex(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Rebuild everything derived with the current models and settings.
@@ -342,6 +349,7 @@ class Memory:
         """
         with self._write_lock:
             self._handle.begin_reindex()
+            self._graphs.forget()
             return self._drain(progress)
 
     def flush(self) -> None:
@@ -360,6 +368,7 @@ class Memory:
                 batch = [_stored_input(turn) for turn in turns]
                 analysed = self._analysed(batch)
                 self._handle.complete_pending(list(zip(pending, analysed, strict=True)))
+                self._graphs.settle()
                 done += len(pending)
                 if progress is not None:
                     progress(done)
@@ -524,7 +533,13 @@ class Memory:
             bare=not settings["retrieval"]["late_interaction"],
         )
         query = (question.frame.to_dict(), question.vector, question.tokens, question.token_terms)
-        options = {"limit": limit, "preset": preset, "filters": filters_for_core(filters)}
+        options: dict[str, Any] = {
+            "limit": limit,
+            "preset": preset,
+            "filters": filters_for_core(filters),
+        }
+        if not filters:
+            options["graph"] = self._graphs.search(question.vector, writable=not self._read_only)
         return query, options
 
     def turns(self, *, state: str | None = None) -> Iterator[Turn]:
@@ -582,8 +597,9 @@ class Memory:
         return self._store.export(self._namespace, os.fspath(path))
 
     def stats(self) -> dict[str, Any]:
-        """The memory in numbers: turns by state, tiers, tokens, decisions."""
+        """The memory in numbers: turns by state, tiers, tokens, decisions, graph segments."""
         found: dict[str, Any] = self._handle.stats()
+        found["graph"] = self._graphs.state
         return found
 
     def digest(self) -> str:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from ebbtide import _core
+from ebbtide.ann import erase
 from ebbtide.config import Config
 from ebbtide.memory import Memory
 from ebbtide.types import Finding
@@ -93,6 +94,9 @@ class Store:
         """
         self.release(namespace)
         self._handle.delete(namespace)
+        path = self._handle.path()
+        if path is not None:
+            erase(path, namespace)
 
     def load(self, path: str | Path, *, namespace: str | None = None) -> Memory:
         """Read a memory from a file that :meth:`Memory.export` wrote: all of it, or nothing.

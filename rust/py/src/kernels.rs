@@ -103,6 +103,9 @@ fn hits<'py>(py: Python<'py>, found: Vec<(u64, f64)>) -> Hits<'py> {
 }
 
 /// Effective scores and tiers (eq. 16-20).
+/// Effective scores and tiers.
+type Decayed<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>);
+
 #[pyfunction]
 #[pyo3(signature = (omega, age, *, lambda_base, inertia, healthy_min, critical_max))]
 pub fn kernel_decay<'py>(
@@ -113,7 +116,7 @@ pub fn kernel_decay<'py>(
     inertia: f64,
     healthy_min: f64,
     critical_max: f64,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>)> {
+) -> PyResult<Decayed<'py>> {
     let (omega, age) = (
         array::<f64, Ix1>("omega", omega)?,
         array::<i64, Ix1>("age", age)?,

@@ -5,11 +5,12 @@ use crate::{detached, raise};
 use ebbtide_core::config::Config;
 use ebbtide_core::engine::{Engine, MemoryOptions, RecallOptions, SharedStore};
 use ebbtide_core::error::{Code, Error, Result};
+use ebbtide_core::index::Found;
 use ebbtide_core::retrieve::{Query, QueryFrame};
 use ebbtide_core::score::vector::quantise;
 use ebbtide_core::store::{OpenOptions, Store};
 use ebbtide_core::types::Relation;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
@@ -116,6 +117,11 @@ impl StoreHandle {
     /// Erases what is derived in these namespaces, and derived rows without a turn.
     fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         detached(py, || lock(&*self.get()?).erase_damaged(&names))
+    }
+
+    /// The file; none for a store in memory.
+    fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        detached(py, || Ok(lock(&*self.get()?).path().map(PathBuf::from)))
     }
 
     fn vacuum(&self, py: Python<'_>) -> PyResult<()> {
@@ -305,12 +311,29 @@ impl MemoryHandle {
         self.with(py, |e| Ok(e.len()))
     }
 
+    /// First ids of the segments that are to be searched by graph.
+    fn segments(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        self.with(py, |e| Ok(e.segments()))
+    }
+
+    /// A segment's vectors: the turn of each row, and int16 [n, d].
+    fn segment_vectors<'py>(&self, py: Python<'py>, first: u64) -> PyResult<Segment<'py>> {
+        let (owners, vectors) = self.with(py, |e| e.segment_vectors(first))?;
+        let shape = [owners.len(), vectors.len() / owners.len().max(1)];
+        let rows = vectors.into_pyarray(py).reshape(shape)?;
+        Ok((owners.into_pyarray(py), rows))
+    }
+
     fn count_tokens(&self, py: Python<'_>, text: &str) -> PyResult<u32> {
         self.with(py, |e| Ok(e.count_tokens(text)))
     }
 
     /// Evidence for a question; with `trace`, every candidate too.
-    #[pyo3(signature = (query, *, limit, preset, filters, trace))]
+    ///
+    /// `graph` is what graphs over segments found: pairs of first and past-the-last id
+    /// searched, and the ids found.
+    #[pyo3(signature = (query, *, limit, preset, filters, trace, graph = None))]
+    #[allow(clippy::too_many_arguments)]
     fn recall<'py>(
         &self,
         py: Python<'py>,
@@ -319,14 +342,15 @@ impl MemoryHandle {
         preset: Option<String>,
         filters: Option<Bound<'py, PyAny>>,
         trace: bool,
+        graph: Option<Graph>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let query = query.into_core()?;
-        let options = recall_options(py, limit, preset, filters, trace)?;
+        let options = recall_options(py, limit, preset, filters, trace, graph)?;
         to_python(py, &self.with(py, |e| e.recall(&query, &options))?)
     }
 
     /// The four blocks as text.
-    #[pyo3(signature = (query, *, max_tokens, include_active, limit, preset, filters))]
+    #[pyo3(signature = (query, *, max_tokens, include_active, limit, preset, filters, graph = None))]
     #[allow(clippy::too_many_arguments)]
     fn render<'py>(
         &self,
@@ -337,9 +361,10 @@ impl MemoryHandle {
         limit: Option<usize>,
         preset: Option<String>,
         filters: Option<Bound<'py, PyAny>>,
+        graph: Option<Graph>,
     ) -> PyResult<(String, Vec<u64>, u32)> {
         let query = query.into_core()?;
-        let options = recall_options(py, limit, preset, filters, false)?;
+        let options = recall_options(py, limit, preset, filters, false, graph)?;
         let context = self.with(py, |e| {
             e.render(&query, &options, max_tokens, include_active)
         })?;
@@ -351,12 +376,19 @@ impl MemoryHandle {
     }
 }
 
+/// The turn of each vector, and the vectors, int16 [n, d].
+type Segment<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray2<i16>>);
+
+/// Ranges of ids that were searched by graph, and the ids found.
+type Graph = (Vec<(u64, u64)>, Vec<u64>);
+
 fn recall_options(
     py: Python<'_>,
     limit: Option<usize>,
     preset: Option<String>,
     filters: Option<Bound<'_, PyAny>>,
     trace: bool,
+    graph: Option<Graph>,
 ) -> PyResult<RecallOptions> {
     let filters = match filters {
         Some(f) => depythonize(&f).map_err(|e| {
@@ -371,6 +403,7 @@ fn recall_options(
         limit,
         preset,
         filters,
+        graph: graph.map_or_else(Found::default, |(ranges, owners)| Found { ranges, owners }),
         trace,
     })
 }

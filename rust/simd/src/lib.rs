@@ -1,3 +1,241 @@
-//! Arithmetic of the core as wide as the processor allows, with the same bits.
+//! Arithmetic of the core as wide as the processor allows, with the same bits: integer
+//! dot products here, exponentials in [`exp`].
+//!
+//! Every function has a portable form and forms for AVX2 and AVX-512 VNNI; which one
+//! runs is decided when it is called. Sums of integers do not depend on their order,
+//! so all forms give the same bits; the tests hold them against each other.
+//!
+//! Sums wrap at 32 bits. A caller whose true result fits gets it, whatever the partial
+//! sums did.
 
 pub mod exp;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// Dimensions that a late-interaction step reads at once; a [`Question`] is padded to it.
+const STEP: usize = 4;
+/// Question tokens that are compared at once.
+const LANES: usize = 16;
+
+/// A set of instructions that this processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level(Kind);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    /// What runs anywhere.
+    pub const PORTABLE: Self = Self(Kind::Portable);
+
+    /// Every level of this processor, the slowest first. A level can only be had from
+    /// here, so holding one proves that its instructions exist.
+    pub fn all() -> Vec<Self> {
+        #[allow(unused_mut)]
+        let mut levels = vec![Self::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if has_avx2() {
+                levels.push(Self(Kind::Avx2));
+            }
+            if has_avx512() {
+                levels.push(Self(Kind::Avx512));
+            }
+        }
+        levels
+    }
+
+    /// The fastest. The standard library remembers what the processor said.
+    pub fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if has_avx512() {
+                return Self(Kind::Avx512);
+            }
+            if has_avx2() {
+                return Self(Kind::Avx2);
+            }
+        }
+        Self::PORTABLE
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vnni")
+}
+
+/// Calls the form of a function for a level.
+macro_rules! dispatch {
+    ($level:expr, $name:ident($($arg:expr),*)) => {
+        match $level.0 {
+            Kind::Portable => portable::$name($($arg),*),
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            // SAFETY: a level is made only where the processor has its instructions.
+            Kind::Avx2 => unsafe { x86::avx2::$name($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            Kind::Avx512 => unsafe { x86::avx512::$name($($arg),*) },
+        }
+    };
+}
+
+/// Dot product of two 16-bit vectors, over the length of the shorter.
+pub fn dot(a: &[i16], b: &[i16]) -> i32 {
+    dot_at(Level::best(), a, b)
+}
+
+/// [`dot`] at a chosen level.
+pub fn dot_at(level: Level, a: &[i16], b: &[i16]) -> i32 {
+    let length = a.len().min(b.len());
+    dispatch!(level, dot(&a[..length], &b[..length]))
+}
+
+/// Dot product of `query` and the vector whose numbers are `step * high + low`.
+///
+/// # Panics
+/// If the three differ in length.
+pub fn dot_split(query: &[i16], high: &[i8], low: &[u8], step: i16) -> i32 {
+    dot_split_at(Level::best(), query, high, low, step)
+}
+
+/// [`dot_split`] at a chosen level.
+pub fn dot_split_at(level: Level, query: &[i16], high: &[i8], low: &[u8], step: i16) -> i32 {
+    assert!(query.len() == high.len() && query.len() == low.len());
+    dispatch!(level, dot_split(query, high, low, step))
+}
+
+/// A 16-bit vector that is compared with many 8-bit ones, in two 8-bit digits.
+#[derive(Debug, Clone)]
+pub struct Digits {
+    /// `query = 256 * high + low`.
+    high: Vec<i8>,
+    low: Vec<i8>,
+    query: Vec<i16>,
+    /// Sum of the numbers, wrapped.
+    sum: i32,
+}
+
+impl Digits {
+    /// Digits of a vector; numbers above 32,639 have none and give `None`.
+    pub fn of(query: &[i16]) -> Option<Self> {
+        let mut high = Vec::with_capacity(query.len());
+        let mut low = Vec::with_capacity(query.len());
+        for x in query {
+            let h = (i32::from(*x) + 128) >> 8;
+            high.push(i8::try_from(h).ok()?);
+            low.push(i8::try_from(i32::from(*x) - 256 * h).ok()?);
+        }
+        let sum = query
+            .iter()
+            .fold(0i32, |s, x| s.wrapping_add(i32::from(*x)));
+        Some(Self {
+            high,
+            low,
+            query: query.to_vec(),
+            sum,
+        })
+    }
+
+    /// Dot products with 8-bit rows that lie one after the other, one a row.
+    ///
+    /// # Panics
+    /// If `rows` is not `out.len()` rows of the query's length.
+    pub fn dots(&self, rows: &[i8], out: &mut [i32]) {
+        self.dots_at(Level::best(), rows, out);
+    }
+
+    /// [`Digits::dots`] at a chosen level.
+    pub fn dots_at(&self, level: Level, rows: &[i8], out: &mut [i32]) {
+        assert_eq!(rows.len(), out.len() * self.query.len());
+        if !self.query.is_empty() {
+            dispatch!(level, dots(self, rows, out));
+        }
+    }
+}
+
+/// The tokens of a question, laid out so that sixteen of them are compared at once.
+#[derive(Debug, Clone)]
+pub struct Question {
+    count: usize,
+    dimension: usize,
+    /// Tokens one after the other.
+    tokens: Vec<i8>,
+    /// For each sixteen tokens and each four dimensions: sixteen times four numbers.
+    lanes: Vec<i8>,
+    /// Sum of each token's numbers, padded to sixteen.
+    sums: Vec<i32>,
+}
+
+impl Question {
+    /// Lays out tokens of `dimension` numbers each; a broken last one is left out.
+    ///
+    /// # Panics
+    /// If `dimension` is 0.
+    pub fn new(tokens: &[i8], dimension: usize) -> Self {
+        let count = tokens.len() / dimension;
+        let steps = dimension.div_ceil(STEP);
+        let blocks = count.div_ceil(LANES);
+        let mut lanes = vec![0i8; blocks * steps * LANES * STEP];
+        let mut sums = vec![0i32; blocks * LANES];
+        for (t, token) in tokens.chunks_exact(dimension).enumerate() {
+            let block = t / LANES * steps * LANES * STEP;
+            for (i, x) in token.iter().enumerate() {
+                let at = block + i / STEP * LANES * STEP + t % LANES * STEP + i % STEP;
+                lanes[at] = *x;
+                sums[t] += i32::from(*x);
+            }
+        }
+        Self {
+            count,
+            dimension,
+            tokens: tokens[..count * dimension].to_vec(),
+            lanes,
+            sums,
+        }
+    }
+
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// For each token its greatest dot product with any row; `i32::MIN` without rows.
+    pub fn best(&self, rows: &[i8]) -> Vec<i32> {
+        self.best_at(Level::best(), rows)
+    }
+
+    /// [`Question::best`] at a chosen level.
+    pub fn best_at(&self, level: Level, rows: &[i8]) -> Vec<i32> {
+        let whole = rows.len() / self.dimension * self.dimension;
+        if whole == 0 {
+            return vec![i32::MIN; self.count];
+        }
+        dispatch!(level, best(self, &rows[..whole]))
+    }
+}
+
+#[cfg(test)]
+mod tests;

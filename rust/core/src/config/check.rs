@@ -137,6 +137,9 @@ fn recall(c: &Config) -> Result<()> {
         &r.stale_policy,
         &["drop", "demote"],
     )?;
+    if r.ann_segment < 1 || r.ann_ef < 1 {
+        return refuse("[retrieval] ann_segment and ann_ef must be at least 1".into());
+    }
     for (key, list, length) in [
         ("answerability_weights", &r.answerability_weights, 10),
         ("answerability_penalties", &r.answerability_penalties, 3),

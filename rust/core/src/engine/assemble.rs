@@ -5,7 +5,7 @@ use super::read::{Candidate, Evidence, Recall, RecallOptions, Support};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::retrieve::{Query, QueryFrame, cards, features};
-use crate::types::InteractionId;
+use crate::types::{InteractionId, StoredTurn};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -27,9 +27,7 @@ impl Engine {
             let mut fate = c.dropped.unwrap_or("kept");
             if c.dropped.is_none() {
                 if let Some(first) = joined.iter_mut().find(|j| j.id == c.id) {
-                    first
-                        .channels
-                        .extend(c.channels.iter().map(|(k, v)| (*k, *v)));
+                    first.channels.extend(&c.channels);
                     fate = "joined";
                 } else if joined.iter().any(|j| self.same_words(j, &c)) {
                     fate = "duplicate";
@@ -52,8 +50,13 @@ impl Engine {
             .map(|(c, fate)| self.trace_row(c, fate, &joined))
             .collect();
         for c in joined {
-            let evidence = self.evidence(c, recall.evidence.len() + 1, &query.frame, r)?;
-            recall.evidence.push(evidence);
+            let rank = recall.evidence.len() + 1;
+            // Erased by the writer while this reader was at it: it is passed over.
+            if let Some(turn) = self.store().turn(&self.namespace, c.id)? {
+                let turn = self.complete(turn);
+                let evidence = self.evidence(c, turn, rank, &query.frame, r)?;
+                recall.evidence.push(evidence);
+            }
         }
         Ok(recall)
     }
@@ -68,6 +71,7 @@ impl Engine {
     fn evidence(
         &self,
         c: Candidate,
+        turn: StoredTurn,
         rank: usize,
         q: &QueryFrame,
         r: &Retrieval,
@@ -115,9 +119,9 @@ impl Engine {
             rank,
             score: c.score,
             kind: if c.card.is_some() { "card" } else { "raw" },
-            turn: self.get(c.id)?,
+            turn,
             card,
-            channels: c.channels,
+            channels: c.channels.by_name(),
             features,
             support,
             confidence: c.confidence,
@@ -138,7 +142,7 @@ impl Engine {
         json!({
             "interaction_id": c.id,
             "card": c.card.map(|n| cards::split(n).1),
-            "channels": c.channels,
+            "channels": c.channels.by_name(),
             "features": named(&features::FEATURES, &c.answerability.features),
             "penalties": named(&features::PENALTIES, &c.answerability.penalties),
             "terms": c.terms,

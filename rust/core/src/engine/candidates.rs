@@ -1,9 +1,12 @@
 //! Candidates: the channels, their merge, and the hard filters (section 9.3, step 3).
 
-use super::read::{Candidate, Hits};
+use super::read::{
+    BM25, CARD_SEMANTIC, CARD_SYMBOLIC, Candidate, Channels, Hits, RAW_LEXICAL, RAW_SEMANTIC,
+};
 use super::{Engine, TurnMeta};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
+use crate::index::Found;
 use crate::retrieve::features::{self, Answerability};
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::text::{self, fold};
@@ -57,18 +60,16 @@ impl Engine {
         query: &Query,
         config: &Config,
         reach: usize,
+        graph: &Found,
         admit: &impl Fn(InteractionId) -> bool,
     ) -> Vec<Candidate> {
         let (r, frame) = (&config.retrieval, &query.frame);
         let k = r
             .raw_prefetch_k
             .max(if r.late_interaction { reach } else { 0 });
-        let mut merged: BTreeMap<(Option<u64>, InteractionId), BTreeMap<&'static str, f64>> =
-            BTreeMap::new();
-        let mut put = |hits: Hits, channel: &'static str| {
-            for (id, score) in hits {
-                merged.entry((None, id)).or_default().insert(channel, score);
-            }
+        let mut all: Vec<((Option<u64>, InteractionId), usize, f64)> = Vec::new();
+        let mut put = |hits: Hits, channel: usize| {
+            all.extend(hits.into_iter().map(|(id, s)| ((None, id), channel, s)));
         };
         // Only the paper has a ceiling of distance; the other preset ranks and cuts later.
         let floor = if r.late_interaction {
@@ -78,63 +79,45 @@ impl Engine {
         };
         if r.enable_raw_semantic {
             put(
-                self.flat.search(&query.vector, k, floor, admit),
-                "raw_semantic",
+                self.flat.search_rest(&query.vector, k, floor, graph, admit),
+                RAW_SEMANTIC,
             );
         }
         let lexical = self.query_terms(frame);
         if r.enable_raw_lexical {
             put(
                 self.lexical.overlap(&lexical, r.raw_prefetch_k, admit),
-                "raw_lexical",
+                RAW_LEXICAL,
             );
         }
         if r.enable_bm25 {
-            put(self.bm25.bm25(&self.query_stems(frame), k, admit), "bm25");
+            put(self.bm25.bm25(&self.query_stems(frame), k, admit), BM25);
         }
         if config.ltm.cards_enabled {
             let admit_card = |n: u64| {
                 let (id, _) = cards::split(n);
                 admit(id) && self.turns.get(&id).is_some_and(|m| m.archived)
             };
-            let mut put = |hits: Hits, channel: &'static str| {
-                for (n, score) in hits {
-                    let id = cards::split(n).0;
-                    merged
-                        .entry((Some(n), id))
-                        .or_default()
-                        .insert(channel, score);
-                }
+            let mut put = |hits: Hits, channel: usize| {
+                let keyed = |(n, s): (u64, f64)| ((Some(n), cards::split(n).0), channel, s);
+                all.extend(hits.into_iter().map(keyed));
             };
             if r.enable_card_symbolic {
                 let k = r.symbolic_lookup_k;
                 put(
                     self.cards
                         .symbolic(frame, &r.symbolic_weights, k, admit_card),
-                    "card_symbolic",
+                    CARD_SYMBOLIC,
                 );
             }
             if r.enable_card_semantic {
                 put(
                     self.card_semantic(query, r.card_prefetch_k, floor, &admit_card),
-                    "card_semantic",
+                    CARD_SEMANTIC,
                 );
             }
         }
-        merged
-            .into_iter()
-            .map(|((card, id), channels)| Candidate {
-                id,
-                card,
-                channels,
-                answerability: Answerability::default(),
-                terms: BTreeMap::new(),
-                score: 0.0,
-                confidence: 0.0,
-                dropped: None,
-                known: Arc::default(),
-            })
-            .collect()
+        merge(all)
     }
 
     /// Over the cards' own vectors; over their turns' where the store has none.
@@ -221,6 +204,31 @@ impl Engine {
                     && c.known.text.trim_end().ends_with('?'))
         });
     }
+}
+
+/// One candidate for each turn or card, in their order, with its score by channel.
+fn merge(mut all: Vec<((Option<u64>, InteractionId), usize, f64)>) -> Vec<Candidate> {
+    all.sort_unstable_by_key(|(key, channel, _)| (*key, *channel));
+    let mut pool = Vec::with_capacity(all.len());
+    for same in all.chunk_by(|a, b| a.0 == b.0) {
+        let mut channels = Channels::default();
+        for (_, channel, score) in same {
+            channels.set(*channel, *score);
+        }
+        let (card, id) = same[0].0;
+        pool.push(Candidate {
+            id,
+            card,
+            channels,
+            answerability: Answerability::default(),
+            terms: BTreeMap::new(),
+            score: 0.0,
+            confidence: 0.0,
+            dropped: None,
+            known: Arc::default(),
+        });
+    }
+    pool
 }
 
 /// Drops what `mismatches` says, unless nothing would be left.

@@ -6,11 +6,11 @@
 //! the best neighbour's score is added, and a little for a named speaker.
 
 use super::Engine;
-use super::read::Candidate;
+use super::read::{BM25, Candidate, RAW_SEMANTIC};
 use crate::order::best_first;
 use crate::retrieve::{Query, late};
 use crate::types::InteractionId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Share of the best neighbour's score.
 const NEIGHBOUR: f64 = 0.5;
@@ -27,42 +27,68 @@ impl Engine {
         window: u64,
         keep: usize,
     ) {
-        let ids: BTreeSet<InteractionId> = pool.iter().map(|c| c.id).collect();
+        let mut ids: Vec<InteractionId> = pool.iter().map(|c| c.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
         if ids.len() <= keep {
             return;
         }
-        let ids: Vec<InteractionId> = ids.into_iter().collect();
-        let mut dense: Vec<f64> = ids
-            .iter()
-            .map(|id| self.flat.similarity(&query.vector, *id))
-            .collect();
-        let mut bm25: Vec<f64> = ids.iter().map(|id| self.bm25.bm25_of(stems, *id)).collect();
-        late::min_max(&mut dense);
-        late::min_max(&mut bm25);
-        let own: BTreeMap<InteractionId, f64> = ids
-            .iter()
-            .zip(dense.iter().zip(&bm25))
-            .map(|(id, (d, b))| (*id, 0.5 * d + 0.5 * b))
-            .collect();
-        let score = |id: InteractionId| {
-            let near = self.neighbours(id, window);
-            let best = near
-                .iter()
-                .filter(|n| **n != id)
-                .filter_map(|n| own.get(n))
-                .fold(0.0, |a, b| f64::max(a, *b));
-            let named = self
-                .turns
-                .get(&id)
-                .and_then(|m| m.speaker.as_deref())
-                .is_some_and(|s| query.frame.speakers.iter().any(|x| x == s));
-            own[&id] + NEIGHBOUR * best + SPEAKER * f64::from(u8::from(named))
+        let own = self.own_scores(pool, &ids, query, stems);
+        let places: Vec<Option<usize>> = ids.iter().map(|id| self.turns.position(*id)).collect();
+        let reach = usize::try_from(window).unwrap_or(usize::MAX);
+        let score = |i: usize| {
+            let Some(place) = places[i] else {
+                return own[i];
+            };
+            let around = self.turns.around(place, reach);
+            let near = |j: &usize| places[*j].is_some_and(|p| around.contains(&p));
+            let before = (0..i).rev().take_while(near);
+            let best = before
+                .chain((i + 1..ids.len()).take_while(near))
+                .fold(0.0, |a, j| f64::max(a, own[j]));
+            let speaker = self.turns.get(&ids[i]).and_then(|m| m.speaker.as_deref());
+            let named = speaker.is_some_and(|s| query.frame.speakers.iter().any(|x| x == s));
+            own[i] + NEIGHBOUR * best + SPEAKER * f64::from(u8::from(named))
         };
-        let mut order: Vec<(f64, InteractionId)> = ids.iter().map(|id| (score(*id), *id)).collect();
+        let mut order: Vec<(f64, InteractionId)> =
+            (0..ids.len()).map(|i| (score(i), ids[i])).collect();
         order.sort_by(|a, b| best_first(*a, *b));
         let kept: BTreeSet<InteractionId> = order.iter().take(keep).map(|(_, id)| *id).collect();
         for c in pool.iter_mut().filter(|c| !kept.contains(&c.id)) {
             c.dropped = Some("first_stage");
         }
+    }
+    /// Half dense, half BM25, each scaled over the turns. What a channel has found
+    /// carries its score already.
+    fn own_scores(
+        &self,
+        pool: &[Candidate],
+        ids: &[InteractionId],
+        query: &Query,
+        stems: &[String],
+    ) -> Vec<f64> {
+        let mut dense = vec![None; ids.len()];
+        let mut bm25 = vec![None; ids.len()];
+        for c in pool.iter().filter(|c| c.card.is_none()) {
+            if let Ok(at) = ids.binary_search(&c.id) {
+                dense[at] = c.channels.get(RAW_SEMANTIC);
+                bm25[at] = c.channels.get(BM25);
+            }
+        }
+        let terms = self.bm25.terms(stems);
+        let mut dense: Vec<f64> = dense
+            .into_iter()
+            .zip(ids)
+            .map(|(s, id)| s.unwrap_or_else(|| self.flat.similarity(&query.vector, *id)))
+            .collect();
+        let mut bm25: Vec<f64> = bm25
+            .into_iter()
+            .zip(ids)
+            .map(|(s, id)| s.unwrap_or_else(|| terms.score(*id)))
+            .collect();
+        late::min_max(&mut dense);
+        late::min_max(&mut bm25);
+        let both = dense.iter().zip(&bm25);
+        both.map(|(d, b)| 0.5 * d + 0.5 * b).collect()
     }
 }

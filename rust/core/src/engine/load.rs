@@ -1,6 +1,7 @@
 //! Opening: everything in memory comes back from the store exactly as it was.
 
 use super::recent::Recent;
+use super::turns::Turns;
 use super::{Engine, SharedStore, TurnMeta};
 use crate::active::{Active, Entry};
 use crate::config::Config;
@@ -68,7 +69,7 @@ impl Engine {
             bm25: Inverted::default(),
             words: Words::default(),
             cards: CardIndex::default(),
-            turns: BTreeMap::new(),
+            turns: Turns::default(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
             recent,

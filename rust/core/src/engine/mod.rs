@@ -5,14 +5,17 @@ mod candidates;
 mod digest;
 mod explain;
 mod first_stage;
+mod graph;
 mod load;
 mod rank;
 mod read;
 mod recent;
 mod render;
+mod turns;
 mod updates;
 mod write;
 
+pub use graph::SegmentVectors;
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};
 
@@ -30,6 +33,7 @@ use bpe_openai::Tokenizer;
 use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use turns::Turns;
 
 /// A store shared by the memories in it.
 pub type SharedStore = Arc<Mutex<Store>>;
@@ -69,7 +73,7 @@ pub struct Engine {
     bm25: Inverted,
     words: Words,
     cards: CardIndex,
-    turns: BTreeMap<InteractionId, TurnMeta>,
+    turns: Turns,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
     recent: Recent,
@@ -115,15 +119,13 @@ impl Engine {
 
     /// Known speakers, lower case, ordered.
     pub fn speakers(&self) -> Vec<String> {
-        let mut names: BTreeSet<&str> = BTreeSet::new();
-        names.extend(self.turns.values().filter_map(|t| t.speaker.as_deref()));
-        names.into_iter().map(str::to_owned).collect()
+        self.turns.speakers().map(|s| (**s).to_owned()).collect()
     }
 
     /// The newest turn's timestamp, in microseconds since the epoch: the last
     /// turn in id order that carries one.
     pub fn newest_time(&self) -> Option<i64> {
-        self.turns.values().rev().find_map(|t| t.utc_micros)
+        self.turns.newest_time()
     }
 
     /// Tokens of a text by the memory's counter.
@@ -136,7 +138,12 @@ impl Engine {
     }
 
     fn recallable(&self, meta: &TurnMeta) -> bool {
-        !meta.archived || self.config.ltm.archive() == Archive::Recalled
+        !meta.archived || self.all_recallable()
+    }
+
+    /// Whether archived turns are recalled as active ones are.
+    fn all_recallable(&self) -> bool {
+        self.config.ltm.archive() == Archive::Recalled
     }
 
     /// A turn with its validity filled in.

@@ -5,12 +5,14 @@ use super::Engine;
 use super::read::Candidate;
 use crate::config::{Config, Ranking, Retrieval};
 use crate::error::Result;
+use crate::index::inverted::Terms;
 use crate::retrieve::cards::contains_words;
 use crate::retrieve::features::NEUTRAL;
 use crate::retrieve::{Query, QueryFrame, late};
 use crate::score::survival::logistic;
 use crate::text;
 use crate::types::{InteractionId, Signals};
+use ebbtide_simd::Question;
 use std::collections::BTreeMap;
 
 /// Weight of a stop word or punctuation mark in late interaction.
@@ -47,10 +49,12 @@ impl Engine {
         c: &Config,
     ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
+        let stems = self.bm25.terms(stems);
+        let asked = self.lexical.terms(&query.frame.name_free_terms);
         let bm25: Column = pool
             .iter()
             .map(|c| match c.dropped {
-                None => self.bm25.bm25_of(stems, c.id),
+                None => stems.score(c.id),
                 Some(_) => 0.0,
             })
             .collect();
@@ -83,13 +87,11 @@ impl Engine {
             c.terms = similarity[i].clone();
             let near = self.neighbours(c.id, r.late_interaction_window);
             let near = near.iter().filter(|n| **n != c.id);
-            let best = near
-                .map(|n| self.bm25.bm25_of(stems, *n))
-                .fold(0.0, f64::max);
+            let best = near.map(|n| stems.score(*n)).fold(0.0, f64::max);
             c.terms.insert("bm25", w.bm25 * share(bm25[i]));
             c.terms
                 .insert("bm25_neighbours", w.bm25_neighbours * share(best));
-            let said = self.what_is_said(c, query, &asker, w);
+            let said = self.what_is_said(c, query, &asked, &asker, w);
             c.terms.extend(said);
             let standing = self.what_stands(c, &query.frame, w);
             c.terms.extend(standing);
@@ -142,6 +144,7 @@ impl Engine {
                     .map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t)))
             })
             .collect();
+        let question = Question::new(&query.tokens, dimension);
         let mut matches: BTreeMap<InteractionId, Vec<f64>> = BTreeMap::new();
         let store = self.store();
         let zero = vec![0.0; pool.len()];
@@ -157,7 +160,7 @@ impl Engine {
             for id in &near {
                 if !matches.contains_key(id) {
                     let tokens = self.tokens_of(&store, *id)?;
-                    matches.insert(*id, late::best_matches(&query.tokens, &tokens, dimension));
+                    matches.insert(*id, late::best_matches(&question, &tokens));
                     any |= !tokens.is_empty();
                 }
                 late::merge(&mut window, &matches[id]);
@@ -178,6 +181,7 @@ impl Engine {
         &self,
         c: &Candidate,
         query: &Query,
+        asked: &Terms<'_>,
         asker: &Asker,
         w: &Ranking,
     ) -> Vec<(&'static str, f64)> {
@@ -227,10 +231,7 @@ impl Engine {
                 w.time * one(asks_time && !c.known.facts.times.is_empty()),
             ),
             ("entities", w.entities * entities),
-            (
-                "reply",
-                w.reply * self.asked_before(c.id, &q.name_free_terms),
-            ),
+            ("reply", w.reply * self.asked_before(c.id, asked)),
             ("date_range", w.date_range * in_range),
             ("role", role),
             ("polarity", w.polarity * polarity),
@@ -243,7 +244,7 @@ impl Engine {
     }
 
     /// How much of the question the turn before asks: then this one replies to it.
-    fn asked_before(&self, id: InteractionId, terms: &[String]) -> f64 {
+    fn asked_before(&self, id: InteractionId, terms: &Terms<'_>) -> f64 {
         let near = self.neighbours(id, 1);
         let Some(before) = near.first().filter(|n| **n < id) else {
             return 0.0;
@@ -252,11 +253,7 @@ impl Engine {
             .turns
             .get(before)
             .is_some_and(|m| m.signals.has(Signals::QUERY_LIKE));
-        if asks {
-            self.lexical.coverage(terms, *before)
-        } else {
-            0.0
-        }
+        if asks { terms.coverage(*before) } else { 0.0 }
     }
 
     /// Terms of whether the turn still stands, measured against the time asked about.

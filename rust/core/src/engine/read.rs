@@ -1,10 +1,11 @@
 //! Reading: what a recall is, and the order of its stages (paper, section 9.3).
 
+use super::Engine;
 use super::recent::Known;
-use super::{Engine, TurnMeta};
 use crate::calendar;
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
+use crate::index::Found;
 use crate::order::best_first;
 use crate::retrieve::features::{self, Answerability, Subject};
 use crate::retrieve::{Filters, Query};
@@ -23,6 +24,8 @@ pub struct RecallOptions {
     pub preset: Option<String>,
     /// Conditions.
     pub filters: Filters,
+    /// What graphs over full segments found for the question.
+    pub graph: Found,
     /// Keep every candidate with its terms.
     pub trace: bool,
 }
@@ -76,13 +79,54 @@ pub struct Recall {
 pub(super) struct Candidate {
     pub(super) id: InteractionId,
     pub(super) card: Option<u64>,
-    pub(super) channels: BTreeMap<&'static str, f64>,
+    pub(super) channels: Channels,
     pub(super) answerability: Answerability,
     pub(super) terms: BTreeMap<&'static str, f64>,
     pub(super) score: f64,
     pub(super) confidence: f64,
     pub(super) dropped: Option<&'static str>,
     pub(super) known: Arc<Known>,
+}
+
+/// Score by channel of one candidate; there are thousands of them, so it is a row of
+/// places and no map.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Channels([Option<f64>; CHANNELS.len()]);
+
+/// In the order of names, which is that of a printed map.
+const CHANNELS: [&str; 5] = [
+    "bm25",
+    "card_semantic",
+    "card_symbolic",
+    "raw_lexical",
+    "raw_semantic",
+];
+pub(super) const BM25: usize = 0;
+pub(super) const CARD_SEMANTIC: usize = 1;
+pub(super) const CARD_SYMBOLIC: usize = 2;
+pub(super) const RAW_LEXICAL: usize = 3;
+pub(super) const RAW_SEMANTIC: usize = 4;
+
+impl Channels {
+    pub(super) fn set(&mut self, channel: usize, score: f64) {
+        self.0[channel] = Some(score);
+    }
+
+    pub(super) fn get(&self, channel: usize) -> Option<f64> {
+        self.0[channel]
+    }
+
+    /// Takes over what another form of the same turn was found by.
+    pub(super) fn extend(&mut self, other: &Self) {
+        for (own, new) in self.0.iter_mut().zip(other.0) {
+            *own = new.or(*own);
+        }
+    }
+
+    pub(super) fn by_name(&self) -> BTreeMap<&'static str, f64> {
+        let named = CHANNELS.iter().zip(self.0);
+        named.filter_map(|(n, s)| Some((*n, s?))).collect()
+    }
 }
 
 pub(super) type Hits = Vec<(InteractionId, f64)>;
@@ -106,11 +150,14 @@ impl Engine {
         self.refresh_recent()?;
         let config = self.settings(options.preset.as_deref())?;
         let allowed = self.metadata_filter(&options.filters)?;
+        // What the indexes hold are turns; without conditions there is nothing to look up.
+        let all = options.filters == Filters::default() && self.all_recallable();
         let admit = |id: InteractionId| {
-            self.turns
+            all || (self
+                .turns
                 .get(&id)
                 .is_some_and(|m| self.admits(m, &options.filters))
-                && allowed.as_ref().is_none_or(|set| set.contains(&id))
+                && allowed.as_ref().is_none_or(|set| set.contains(&id)))
         };
         let r = &config.retrieval;
         let wanted = options.limit.unwrap_or(r.final_recall_limit);
@@ -122,11 +169,23 @@ impl Engine {
         let fused = r.late_interaction || r.enable_bm25;
         let stems = self.query_stems(&query.frame);
         loop {
-            let mut pool = self.candidates(query, config, reach, &admit);
+            // Among the hits of a graph those that meet conditions may be few.
+            let graph = if all && reach <= options.graph.owners.len() {
+                &options.graph
+            } else {
+                &Found::default()
+            };
+            let mut pool = self.candidates(query, config, reach, graph, &admit);
             let found = pool.len();
+            let mut narrowed = false;
             if fused {
                 let keep = r.late_interaction_k.max(reach).max(1);
                 self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
+                let lost = |c: &Candidate| c.dropped == Some("first_stage");
+                narrowed = pool.iter().any(lost);
+                if !options.trace {
+                    pool.retain(|c| !lost(c));
+                }
             }
             self.read_candidates(&mut pool)?;
             self.filter(&mut pool, &query.frame, r);
@@ -141,7 +200,6 @@ impl Engine {
                     .then(best_first((a.score, a.id), (b.score, b.id)))
                     .then(a.card.cmp(&b.card))
             });
-            let narrowed = pool.iter().any(|c| c.dropped == Some("first_stage"));
             let recall = self.assemble(pool, query, config, options)?;
             // Many turns that say the same may have crowded out the others: look
             // further. The paper never yields more than its prefetches do.
@@ -187,7 +245,9 @@ impl Engine {
     }
 
     fn judge(&self, pool: &mut [Candidate], query: &Query) {
-        let idf = |t: &str| self.lexical.idf(t);
+        let terms = query.frame.name_free_terms.iter();
+        let known: BTreeMap<&str, f64> = terms.map(|t| (t.as_str(), self.lexical.idf(t))).collect();
+        let idf = |t: &str| known.get(t).copied().unwrap_or_else(|| self.lexical.idf(t));
         // What a filter drops is judged too: the trace shows why it might have been kept.
         let unread = |c: &&mut Candidate| matches!(c.dropped, Some("first_stage" | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
@@ -204,28 +264,11 @@ impl Engine {
 
     /// A turn and up to `reach` neighbours on each side in its session, in order.
     pub(super) fn neighbours(&self, id: InteractionId, reach: u64) -> Vec<InteractionId> {
-        let Some(meta) = self.turns.get(&id) else {
+        let Some(at) = self.turns.position(id) else {
             return vec![id];
         };
-        #[allow(clippy::cast_possible_truncation)]
-        let reach = reach as usize;
-        let same = |m: &TurnMeta| m.session == meta.session;
-        let before = self
-            .turns
-            .range(..id)
-            .rev()
-            .take(reach)
-            .take_while(|(_, m)| same(m));
-        let after = self
-            .turns
-            .range(id + 1..)
-            .take(reach)
-            .take_while(|(_, m)| same(m));
-        let mut ids: Vec<InteractionId> = before.map(|(i, _)| *i).collect();
-        ids.reverse();
-        ids.push(id);
-        ids.extend(after.map(|(i, _)| *i));
-        ids
+        let reach = usize::try_from(reach).unwrap_or(usize::MAX);
+        self.turns.ids(self.turns.around(at, reach)).to_vec()
     }
 }
 

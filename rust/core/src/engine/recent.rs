@@ -21,6 +21,9 @@ pub(super) struct Known {
     pub(super) text: String,
 }
 
+/// Of an entry itself: a turn without token vectors is not kept for nothing.
+const ENTRY_BYTES: usize = 96;
+
 #[derive(Debug, Default)]
 struct Entry {
     known: Option<Arc<Known>>,
@@ -33,7 +36,7 @@ impl Entry {
         let tokens = self.tokens.as_ref().map_or(0, |t| t.len());
         // Facts hold about five times the text: terms, cues, cards, times.
         let known = self.known.as_ref().map_or(0, |k| 6 * k.text.len() + 512);
-        tokens + known
+        tokens + known + ENTRY_BYTES
     }
 }
 
@@ -53,16 +56,26 @@ struct Inner {
 }
 
 impl Inner {
-    /// The entry of a turn, noted as used.
-    fn entry(&mut self, id: InteractionId) -> &mut Entry {
+    /// What is kept of a turn, noted as used.
+    fn kept(&mut self, id: InteractionId) -> Option<&Entry> {
+        let entry = self.entries.get_mut(&id)?;
         self.clock += 1;
-        let entry = self.entries.entry(id).or_default();
         entry.used = self.clock;
-        entry
+        Some(entry)
     }
 
-    fn grew(&mut self, by: usize) {
-        self.bytes += by;
+    /// Keeps something of a turn; with a bound of 0 nothing, ever.
+    fn keep(&mut self, id: InteractionId, put: impl FnOnce(&mut Entry)) {
+        if self.limit == 0 {
+            return;
+        }
+        self.clock += 1;
+        let entry = self.entries.entry(id).or_default();
+        let before = if entry.used == 0 { 0 } else { entry.bytes() };
+        put(entry);
+        entry.used = self.clock;
+        let grown = entry.bytes().saturating_sub(before);
+        self.bytes += grown;
         if self.bytes > self.limit {
             self.shrink();
         }
@@ -110,8 +123,9 @@ impl Engine {
 
     /// Facts and folded text of a turn; `None` where it is no longer there.
     pub(super) fn known(&self, store: &Store, id: InteractionId) -> Result<Option<Arc<Known>>> {
-        if let Some(known) = self.recent.lock().entry(id).known.clone() {
-            return Ok(Some(known));
+        let kept = self.recent.lock().kept(id).and_then(|e| e.known.clone());
+        if kept.is_some() {
+            return Ok(kept);
         }
         let Some(turn) = store.turn(&self.namespace, id)? else {
             return Ok(None);
@@ -121,24 +135,20 @@ impl Engine {
             facts: derived.map(|d| d.facts).unwrap_or_default(),
             text: fold(&turn.text),
         });
-        let mut inner = self.recent.lock();
-        let entry = inner.entry(id);
-        let before = entry.bytes();
-        entry.known = Some(Arc::clone(&known));
-        let grown = entry.bytes().saturating_sub(before);
-        inner.grew(grown);
+        let shared = Arc::clone(&known);
+        self.recent.lock().keep(id, |e| e.known = Some(shared));
         Ok(Some(known))
     }
 
     /// Token vectors of a turn, one after the other; empty where none are kept.
     pub(super) fn tokens_of(&self, store: &Store, id: InteractionId) -> Result<Arc<[i8]>> {
-        if let Some(tokens) = self.recent.lock().entry(id).tokens.clone() {
+        let kept = self.recent.lock().kept(id).and_then(|e| e.tokens.clone());
+        if let Some(tokens) = kept {
             return Ok(tokens);
         }
         let tokens: Arc<[i8]> = store.token_vectors(&self.namespace, id)?.into();
-        let mut inner = self.recent.lock();
-        inner.entry(id).tokens = Some(Arc::clone(&tokens));
-        inner.grew(tokens.len());
+        let shared = Arc::clone(&tokens);
+        self.recent.lock().keep(id, |e| e.tokens = Some(shared));
         Ok(tokens)
     }
 }
@@ -148,8 +158,7 @@ mod tests {
     use super::*;
 
     fn filled(inner: &mut Inner, id: InteractionId, length: usize) {
-        inner.entry(id).tokens = Some(vec![0i8; length].into());
-        inner.grew(length);
+        inner.keep(id, |e| e.tokens = Some(vec![0i8; length].into()));
     }
 
     #[test]
@@ -173,5 +182,23 @@ mod tests {
         };
         filled(&mut inner, 1, 100);
         assert_eq!(inner.bytes, 0);
+    }
+
+    #[test]
+    fn a_bound_of_nothing_keeps_nothing() {
+        let mut inner = Inner::default();
+        filled(&mut inner, 1, 0);
+        filled(&mut inner, 2, 100);
+        assert!(inner.entries.is_empty() && inner.kept(2).is_none());
+    }
+
+    #[test]
+    fn looking_leaves_nothing_behind() {
+        let mut inner = Inner {
+            limit: 1000,
+            ..Inner::default()
+        };
+        assert!(inner.kept(7).is_none());
+        assert!(inner.entries.is_empty());
     }
 }

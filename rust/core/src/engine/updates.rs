@@ -125,7 +125,7 @@ impl Engine {
         newer > older
             && (n.role == o.role || *n.role == *"user")
             && self.flat.similarity(
-                first_vector(self.flat.vectors_of(older), self.flat.dimension()),
+                first_vector(&self.flat.vectors_of(older), self.flat.dimension()),
                 newer,
             ) >= ALIKE
     }

@@ -346,9 +346,7 @@ impl Engine {
             Archive::Recalled => {}
         }
         store.archive_turn(&self.namespace, id)?;
-        if let Some(meta) = self.turns.get_mut(&id) {
-            meta.archived = true;
-        }
+        self.turns.set_archived(id);
         Ok(())
     }
 

@@ -1,72 +1,75 @@
 //! Exact cosine search over 16-bit unit vectors.
+//!
+//! A vector is kept in two planes of bytes, `x = step * high + low` with a step of its
+//! own. A search reads the high plane, half of the bytes, and knows from it each dot
+//! product within a bound: the low bytes less their middle have a known length `r`, so
+//! by Cauchy-Schwarz they add at most `r` times the query's length. Only what the bound
+//! cannot rule out is then computed exactly, so the result is that of a full scan.
 
-use crate::order::best_first;
-use crate::score::vector::{cosine, dot};
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use crate::index::top::{Floor, TopK};
+use crate::score::vector::{SCALE, cosine};
+use ebbtide_simd::{Digits, dot_split};
+use std::ops::Range;
+
+/// Rows whose bounds are computed together.
+const BLOCK: usize = 512;
+/// Below so many rows for each hit wanted, the bounds rule out too little to pay.
+const FEW: usize = 4;
 
 /// Vectors with their owners, in id order; an owner may have several.
 #[derive(Debug, Clone, Default)]
 pub struct Flat {
     dimension: usize,
     owners: Vec<u64>,
-    data: Vec<i16>,
+    high: Vec<i8>,
+    low: Vec<u8>,
+    scales: Vec<Scale>,
 }
 
-struct Worst(f64, u64);
-
-impl PartialEq for Worst {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-impl Eq for Worst {}
-impl PartialOrd for Worst {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Worst {
-    fn cmp(&self, other: &Self) -> Ordering {
-        best_first((self.0, self.1), (other.0, other.1))
-    }
+/// How a row's planes are put together.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    /// 1 to 256.
+    step: u16,
+    /// Length of the low bytes less their middle, rounded up.
+    residual: u16,
 }
 
-/// Keeps the best `k` of a stream of (score, id), in any order of arrival.
-#[derive(Default)]
-pub struct TopK {
-    k: usize,
-    heap: BinaryHeap<Worst>,
+/// What a graph search over parts of the vectors found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    /// Owners from the first up to, not including, the second were searched.
+    pub ranges: Vec<(u64, u64)>,
+    /// Owners that were found there.
+    pub owners: Vec<u64>,
 }
 
-impl TopK {
-    /// Room for `k`.
-    pub fn new(k: usize) -> Self {
+/// A query made ready for the scan.
+struct Probe {
+    digits: Option<Digits>,
+    sum: f64,
+    length: f64,
+}
+
+impl Probe {
+    fn of(query: &[i16]) -> Self {
+        let square: f64 = query.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
         Self {
-            k,
-            heap: BinaryHeap::with_capacity(k.min(4096) + 1),
+            digits: Digits::of(query),
+            sum: query.iter().map(|x| f64::from(*x)).sum(),
+            length: square.sqrt(),
         }
     }
 
-    /// Offers one.
-    pub fn push(&mut self, score: f64, id: u64) {
-        if self.heap.len() < self.k {
-            self.heap.push(Worst(score, id));
-        } else if let Some(mut worst) = self.heap.peek_mut() {
-            let new = Worst(score, id);
-            if new < *worst {
-                *worst = new;
-            }
-        }
-    }
-
-    /// Best first.
-    pub fn into_sorted(self) -> Vec<(u64, f64)> {
-        self.heap
-            .into_sorted_vec()
-            .into_iter()
-            .map(|w| (w.1, w.0))
-            .collect()
+    /// Least and greatest dot product with a row whose high bytes give `dot`. Clipped
+    /// as the cosine is, so that what ties there ties here.
+    fn bounds(&self, dot: i32, scale: Scale) -> (f64, f64) {
+        let step = f64::from(scale.step);
+        let middle = step * f64::from(dot) + 0.5 * (step - 1.0) * self.sum;
+        // The one more covers the rounding of these lines.
+        let reach = self.length * f64::from(scale.residual) + 1.0;
+        let most = SCALE * SCALE;
+        ((middle - reach).min(most), (middle + reach).min(most))
     }
 }
 
@@ -77,17 +80,21 @@ impl Flat {
             return;
         }
         self.dimension = dimension;
-        self.data.extend_from_slice(vectors);
-        self.owners
-            .extend(std::iter::repeat_n(owner, vectors.len() / dimension));
+        for row in vectors.chunks_exact(dimension) {
+            self.owners.push(owner);
+            let scale = split(row, &mut self.high, &mut self.low);
+            self.scales.push(scale);
+        }
     }
 
     /// Forgets one owner.
     pub fn remove(&mut self, owner: u64) {
-        let from = self.owners.partition_point(|o| *o < owner);
-        let to = self.owners.partition_point(|o| *o <= owner);
-        self.owners.drain(from..to);
-        self.data.drain(from * self.dimension..to * self.dimension);
+        let Range { start, end } = self.rows_of(owner);
+        self.owners.drain(start..end);
+        self.scales.drain(start..end);
+        let bytes = start * self.dimension..end * self.dimension;
+        self.high.drain(bytes.clone());
+        self.low.drain(bytes);
     }
 
     /// The best `k` owners by their best vector, of those that `admit` lets in
@@ -99,41 +106,194 @@ impl Flat {
         floor: f64,
         admit: impl Fn(u64) -> bool,
     ) -> Vec<(u64, f64)> {
+        self.search_rest(query, k, floor, &Found::default(), admit)
+    }
+
+    /// The same where a graph has searched a part: its finds are scored exactly, the
+    /// rest is scanned.
+    pub fn search_rest(
+        &self,
+        query: &[i16],
+        k: usize,
+        floor: f64,
+        found: &Found,
+        admit: impl Fn(u64) -> bool,
+    ) -> Vec<(u64, f64)> {
         if k == 0 || query.len() != self.dimension || query.iter().all(|x| *x == 0) {
             return Vec::new();
         }
-        let mut top = TopK::new(k);
-        let mut at = 0;
-        while at < self.owners.len() {
-            let owner = self.owners[at];
-            let mut best = i32::MIN;
-            while at < self.owners.len() && self.owners[at] == owner {
-                let row = &self.data[at * self.dimension..(at + 1) * self.dimension];
-                best = best.max(dot(query, row));
-                at += 1;
+        let probe = Probe::of(query);
+        let mut promising = Vec::new();
+        let mut lows = Floor::new(k);
+        for part in self.rest(&found.ranges) {
+            if part.len() <= FEW * k || probe.digits.is_none() {
+                self.all(part, &mut promising);
+            } else {
+                self.scan(&probe, part, &mut lows, &mut promising, &admit);
             }
-            let score = cosine(best);
-            if score >= floor && admit(owner) {
+        }
+        let hits = found.owners.iter().map(|o| self.rows_of(*o));
+        promising.extend(hits.filter(|r| !r.is_empty()).map(|r| (f64::INFINITY, r)));
+        lows.settle();
+        let least = lows.least();
+        let mut top = TopK::new(k);
+        for (upper, rows) in promising {
+            if upper < least {
+                continue;
+            }
+            let owner = self.owners[rows.start];
+            let score = self.best(query, rows);
+            if score >= floor && top.keeps(score, owner) && admit(owner) {
                 top.push(score, owner);
             }
         }
         top.into_sorted()
     }
 
+    /// Rows whose owners lie in none of the ranges.
+    fn rest(&self, ranges: &[(u64, u64)]) -> Vec<Range<usize>> {
+        let mut sorted = ranges.to_vec();
+        sorted.sort_unstable();
+        let mut parts = Vec::new();
+        let mut from = 0;
+        for (first, end) in sorted {
+            let start = self.first_row(first).max(from);
+            parts.push(from..start);
+            from = self.first_row(end).max(start);
+        }
+        parts.push(from..self.owners.len());
+        parts.retain(|p| !p.is_empty());
+        parts
+    }
+
+    fn all(&self, part: Range<usize>, promising: &mut Vec<(f64, Range<usize>)>) {
+        let mut at = part.start;
+        while at < part.end {
+            let end = self.end_of(at);
+            promising.push((f64::INFINITY, at..end));
+            at = end;
+        }
+    }
+
+    /// Notes the owners that may be among the best, with their greatest dot product;
+    /// `lows` bounds the best of the least ones.
+    fn scan(
+        &self,
+        probe: &Probe,
+        part: Range<usize>,
+        lows: &mut Floor,
+        promising: &mut Vec<(f64, Range<usize>)>,
+        admit: &impl Fn(u64) -> bool,
+    ) {
+        let Some(digits) = &probe.digits else {
+            return self.all(part, promising);
+        };
+        let d = self.dimension;
+        let mut dots = [0i32; BLOCK];
+        let mut at = part.start;
+        while at < part.end {
+            // An owner's rows stay together; more than a block of them goes unbounded.
+            let mut end = (at + BLOCK).min(part.end);
+            while end < part.end && end > at && self.owners[end] == self.owners[end - 1] {
+                end -= 1;
+            }
+            if end == at {
+                end = self.end_of(at);
+                promising.push((f64::INFINITY, at..end));
+                at = end;
+                continue;
+            }
+            let dots = &mut dots[..end - at];
+            digits.dots(&self.high[at * d..end * d], dots);
+            let mut row = at;
+            while row < end {
+                let next = self.end_of(row);
+                let (mut lower, mut upper) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+                for r in row..next {
+                    let (least, most) = probe.bounds(dots[r - at], self.scales[r]);
+                    lower = lower.max(least);
+                    upper = upper.max(most);
+                }
+                let owner = self.owners[row];
+                if upper >= lows.least() && admit(owner) {
+                    promising.push((upper, row..next));
+                    lows.push(lower);
+                }
+                row = next;
+            }
+            at = end;
+        }
+    }
+
     /// Vectors of one owner, one after the other.
-    pub fn vectors_of(&self, owner: u64) -> &[i16] {
-        let from = self.owners.partition_point(|o| *o < owner);
-        let to = self.owners.partition_point(|o| *o <= owner);
-        &self.data[from * self.dimension..to * self.dimension]
+    pub fn vectors_of(&self, owner: u64) -> Vec<i16> {
+        let rows = self.rows_of(owner);
+        let mut out = Vec::with_capacity(rows.len() * self.dimension);
+        for row in rows {
+            let step = self.step(row);
+            let (high, low) = self.planes(row);
+            out.extend(
+                high.iter()
+                    .zip(low)
+                    .map(|(h, l)| i16::from(*h).wrapping_mul(step) + i16::from(*l)),
+            );
+        }
+        out
     }
 
     /// Best cosine of one owner.
     pub fn similarity(&self, query: &[i16], owner: u64) -> f64 {
-        if self.dimension == 0 || query.len() != self.dimension {
+        let rows = self.rows_of(owner);
+        if query.len() != self.dimension || rows.is_empty() {
             return 0.0;
         }
-        let rows = self.vectors_of(owner).chunks_exact(self.dimension);
-        rows.map(|row| dot(query, row)).max().map_or(0.0, cosine)
+        self.best(query, rows)
+    }
+
+    fn best(&self, query: &[i16], rows: Range<usize>) -> f64 {
+        let dots = rows.map(|row| {
+            let (high, low) = self.planes(row);
+            dot_split(query, high, low, self.step(row))
+        });
+        dots.max().map_or(0.0, cosine)
+    }
+
+    fn planes(&self, row: usize) -> (&[i8], &[u8]) {
+        let bytes = row * self.dimension..(row + 1) * self.dimension;
+        (&self.high[bytes.clone()], &self.low[bytes])
+    }
+
+    fn step(&self, row: usize) -> i16 {
+        i16::try_from(self.scales[row].step).expect("at most 256")
+    }
+
+    /// First row of an owner, or where it would be. Ids have few gaps, so that the
+    /// place of an id is mostly its distance from the first.
+    fn first_row(&self, owner: u64) -> usize {
+        let Some(first) = self.owners.first() else {
+            return 0;
+        };
+        let guess = usize::try_from(owner.saturating_sub(*first)).unwrap_or(usize::MAX);
+        if self.owners.get(guess) == Some(&owner) && (guess == 0 || self.owners[guess - 1] != owner)
+        {
+            return guess;
+        }
+        self.owners.partition_point(|o| *o < owner)
+    }
+
+    fn end_of(&self, row: usize) -> usize {
+        let owner = self.owners[row];
+        let rest = &self.owners[row..];
+        row + rest.iter().take_while(|o| **o == owner).count()
+    }
+
+    fn rows_of(&self, owner: u64) -> Range<usize> {
+        let first = self.first_row(owner);
+        if self.owners.get(first) == Some(&owner) {
+            first..self.end_of(first)
+        } else {
+            first..first
+        }
     }
 
     /// Number of vectors.
@@ -150,33 +310,103 @@ impl Flat {
     pub fn dimension(&self) -> usize {
         self.dimension
     }
+
+    /// Owners from `first` up to `end`, each row's, in order.
+    pub fn owners_between(&self, first: u64, end: u64) -> &[u64] {
+        let from = self.first_row(first);
+        &self.owners[from..self.first_row(end).max(from)]
+    }
+}
+
+/// Appends a row's planes. The step is the least that lets the high part fit a byte.
+fn split(row: &[i16], high: &mut Vec<i8>, low: &mut Vec<u8>) -> Scale {
+    let most = row.iter().map(|x| i32::from(*x).abs()).max().unwrap_or(0);
+    let step = (most / 128 + 1).min(256);
+    let mut square = 0i64;
+    for x in row {
+        let x = i32::from(*x);
+        let (h, l) = (x.div_euclid(step), x.rem_euclid(step));
+        high.push(i8::try_from(h).expect("x / step lies in -128 to 127"));
+        low.push(u8::try_from(l).expect("below a step of at most 256"));
+        let twice = i64::from(2 * l - (step - 1));
+        square += twice * twice;
+    }
+    #[allow(clippy::cast_precision_loss)]
+    let residual = (0.5 * (square as f64).sqrt()).ceil();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    Scale {
+        step: step as u16,
+        residual: residual as u16,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::best_first;
     use crate::score::vector::quantise;
     use proptest::prelude::*;
+
+    /// Every owner scored, sorted, cut.
+    fn naive(flat: &Flat, query: &[i16], k: usize, floor: f64) -> Vec<(u64, f64)> {
+        let mut owners = flat.owners.clone();
+        owners.dedup();
+        let mut all: Vec<(u64, f64)> = owners
+            .into_iter()
+            .map(|o| (o, flat.similarity(query, o)))
+            .filter(|(_, s)| *s >= floor)
+            .collect();
+        all.sort_by(|a, b| best_first((a.1, a.0), (b.1, b.0)));
+        all.truncate(k);
+        all
+    }
 
     proptest! {
         #[test]
         fn search_equals_a_full_sort(
-            rows in prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 8), 1..60),
+            rows in prop::collection::vec(prop::collection::vec(-1.0f32..1.0, 8), 1..200),
             query in prop::collection::vec(-1.0f32..1.0, 8),
             k in 1usize..20,
+            each in 1u64..5,
+            edge in 0u64..50,
         ) {
             let mut flat = Flat::default();
             for (i, row) in rows.iter().enumerate() {
-                flat.push(i as u64 / 2, &quantise(row), 8);
+                // Equal ones too: ties must fall as in the sort.
+                let row = if i % 7 == 3 { &rows[0] } else { row };
+                flat.push(i as u64 / each, &quantise(row), 8);
             }
             let q = quantise(&query);
-            let mut naive: Vec<(u64, f64)> = (0..rows.len().div_ceil(2) as u64)
-                .map(|o| (o, flat.similarity(&q, o)))
-                .filter(|(_, s)| *s >= -0.5)
-                .collect();
-            naive.sort_by(|a, b| best_first((a.1, a.0), (b.1, b.0)));
-            naive.truncate(k);
-            prop_assert_eq!(flat.search(&q, k, -0.5, |_| true), naive);
+            let expected = naive(&flat, &q, k, -0.5);
+            prop_assert_eq!(flat.search(&q, k, -0.5, |_| true), expected.clone());
+            let odd: Vec<(u64, f64)> = naive(&flat, &q, usize::MAX, -0.5)
+                .into_iter().filter(|h| h.0 % 2 == 1).take(k).collect();
+            prop_assert_eq!(flat.search(&q, k, -0.5, |o| o % 2 == 1), odd);
+            // A graph that finds everything changes nothing.
+            let found = Found { ranges: vec![(edge, 2 * edge)], owners: (edge..2 * edge).collect() };
+            prop_assert_eq!(flat.search_rest(&q, k, -0.5, &found, |_| true), expected);
+        }
+
+        #[test]
+        fn planes_hold_the_vector_and_bound_its_products(
+            row in prop::collection::vec(any::<i16>(), 16),
+            query in prop::collection::vec(-1.0f32..1.0, 16),
+        ) {
+            let mut flat = Flat::default();
+            flat.push(5, &row, 16);
+            prop_assert_eq!(flat.vectors_of(5), row);
+            let q = quantise(&query);
+            let small = quantise(&query.iter().rev().copied().collect::<Vec<_>>());
+            let mut flat = Flat::default();
+            flat.push(5, &small, 16);
+            let probe = Probe::of(&q);
+            if let Some(digits) = &probe.digits {
+                let mut dots = [0];
+                digits.dots(&flat.high, &mut dots);
+                let (least, most) = probe.bounds(dots[0], flat.scales[0]);
+                let exact = f64::from(crate::score::vector::dot(&q, &small));
+                prop_assert!(least <= exact && exact <= most);
+            }
         }
     }
 
@@ -189,5 +419,7 @@ mod tests {
         flat.remove(3);
         assert_eq!(flat.search(&x, 5, -1.0, |_| true).len(), 1);
         assert_eq!(flat.len(), 1);
+        assert!(flat.vectors_of(3).is_empty());
+        assert_eq!(flat.owners_between(0, 8), [7]);
     }
 }

@@ -1,17 +1,33 @@
 //! Inverted index over terms: the paper's overlap score, and BM25.
 
-use crate::index::flat::TopK;
+mod terms;
+
 use crate::score::lexical;
+
+use terms::Term;
+pub use terms::Terms;
 
 /// Terms to numbers. Its order is never looked at.
 #[allow(clippy::disallowed_types)]
 type TermMap = std::collections::HashMap<String, u32>;
 
+/// Documents that contain a term, with how often; ascending.
+#[derive(Debug, Clone, Default)]
+struct Postings {
+    documents: Vec<Posting>,
+    /// The most that any of them ever had.
+    most_count: u32,
+    /// Length of the shortest that was ever among them.
+    least_length: u32,
+}
+
+type Posting = (u32, u32);
+
 /// Postings of a growing set of documents that come in id order.
 #[derive(Debug, Clone, Default)]
 pub struct Inverted {
     terms: TermMap,
-    postings: Vec<Vec<(u32, u32)>>,
+    postings: Vec<Postings>,
     documents: Vec<u64>,
     lengths: Vec<u32>,
     total_length: u64,
@@ -23,6 +39,7 @@ impl Inverted {
     pub fn push<'a>(&mut self, id: u64, terms: impl IntoIterator<Item = &'a str>) {
         let document = u32::try_from(self.documents.len()).expect("fewer than 2^32 turns");
         let mut length = 0u32;
+        let mut touched: Vec<u32> = Vec::new();
         for term in terms {
             length += 1;
             let number = match self.terms.get(term) {
@@ -30,15 +47,27 @@ impl Inverted {
                 None => {
                     let n = u32::try_from(self.postings.len()).expect("fewer than 2^32 terms");
                     self.terms.insert(term.to_owned(), n);
-                    self.postings.push(Vec::new());
+                    self.postings.push(Postings::default());
                     n
                 }
             };
-            let list = &mut self.postings[number as usize];
+            let list = &mut self.postings[number as usize].documents;
             match list.last_mut() {
                 Some((d, count)) if *d == document => *count += 1,
-                _ => list.push((document, 1)),
+                _ => {
+                    list.push((document, 1));
+                    touched.push(number);
+                }
             }
+        }
+        for number in touched {
+            let list = &mut self.postings[number as usize];
+            let count = list.documents.last().map_or(0, |p| p.1);
+            list.most_count = list.most_count.max(count);
+            list.least_length = match list.documents.len() {
+                1 => length,
+                _ => list.least_length.min(length),
+            };
         }
         self.documents.push(id);
         self.lengths.push(length);
@@ -53,22 +82,18 @@ impl Inverted {
         };
         let number = u32::try_from(document).expect("indexed as u32");
         for list in &mut self.postings {
-            if let Ok(at) = list.binary_search_by_key(&number, |p| p.0) {
-                list.remove(at);
+            let documents = &mut list.documents;
+            if let Ok(at) = documents.binary_search_by_key(&number, |p| p.0) {
+                documents.remove(at);
             }
         }
         // A term that nothing contains any more must not stay in memory as text.
         let postings = &self.postings;
-        self.terms.retain(|_, n| !postings[*n as usize].is_empty());
+        self.terms
+            .retain(|_, n| !postings[*n as usize].documents.is_empty());
         self.total_length -= u64::from(self.lengths[document]);
         self.lengths[document] = 0;
         self.live -= 1;
-    }
-
-    fn list(&self, term: &str) -> &[(u32, u32)] {
-        self.terms
-            .get(term)
-            .map_or(&[], |n| self.postings[*n as usize].as_slice())
     }
 
     /// |Q ∩ C| / |Q| (Table 4): the best `k` documents that share a term.
@@ -78,105 +103,76 @@ impl Inverted {
         k: usize,
         admit: impl Fn(u64) -> bool,
     ) -> Vec<(u64, f64)> {
-        let distinct = distinct(query);
-        let mut counts = vec![0u32; self.documents.len()];
-        let mut touched = Vec::new();
-        for term in &distinct {
-            for (d, _) in self.list(term) {
-                if counts[*d as usize] == 0 {
-                    touched.push(*d);
-                }
-                counts[*d as usize] += 1;
-            }
-        }
-        let mut top = TopK::new(k);
-        for d in touched {
-            let id = self.documents[d as usize];
-            if admit(id) {
-                top.push(lexical::overlap(counts[d as usize], distinct.len()), id);
-            }
-        }
-        top.into_sorted()
+        let terms = self.terms(query);
+        let count = terms.terms.len();
+        let shared = terms.best(k, 1.0, |_, _| 1.0, |_| 1.0, admit);
+        #[allow(clippy::cast_precision_loss)]
+        let share = |(id, n): (u64, f64)| (id, n / count as f64);
+        shared.into_iter().map(share).collect()
     }
 
     /// BM25 (k1 = 1.2, b = 0.75, idf = ln(1 + (N - n + 0.5) / (n + 0.5))).
     pub fn bm25(&self, query: &[String], k: usize, admit: impl Fn(u64) -> bool) -> Vec<(u64, f64)> {
-        if self.live == 0 {
-            return Vec::new();
-        }
-        let mut scores = vec![0.0f64; self.documents.len()];
-        let mut touched = Vec::new();
-        for term in distinct(query) {
-            let idf = self.idf(term);
-            for (d, count) in self.list(term) {
-                let at = *d as usize;
-                if scores[at] == 0.0 {
-                    touched.push(*d);
-                }
-                scores[at] += idf * self.saturation(*count, *d);
-            }
-        }
-        let mut top = TopK::new(k);
-        for d in touched {
-            let id = self.documents[d as usize];
-            if admit(id) {
-                top.push(scores[d as usize], id);
-            }
-        }
-        top.into_sorted()
+        let terms = self.terms(query);
+        terms.best(
+            k,
+            terms::SLACK,
+            |term, posting| term.idf * terms.saturation(posting),
+            |term| term.idf * terms.most(term),
+            admit,
+        )
     }
 
     /// BM25 of one document.
     pub fn bm25_of(&self, query: &[String], id: u64) -> f64 {
-        let Some(document) = self.position(id) else {
-            return 0.0;
-        };
-        let mut sum = 0.0;
-        for term in distinct(query) {
-            let list = self.list(term);
-            if let Ok(at) = list.binary_search_by_key(&document, |p| p.0) {
-                sum += self.idf(term) * self.saturation(list[at].1, document);
-            }
-        }
-        sum
+        self.terms(query).score(id)
     }
 
     /// Share of the query's terms, weighed by rarity, that one document contains.
     pub fn coverage(&self, query: &[String], id: u64) -> f64 {
-        let Some(document) = self.position(id) else {
-            return 0.0;
-        };
-        let (mut held, mut all) = (0.0, 0.0);
-        for term in distinct(query) {
-            let idf = self.idf(term);
-            all += idf;
-            if self
-                .list(term)
-                .binary_search_by_key(&document, |p| p.0)
-                .is_ok()
-            {
-                held += idf;
+        self.terms(query).coverage(id)
+    }
+
+    /// A query's terms looked up, once each, in their order: sums run in that order.
+    pub fn terms(&self, query: &[String]) -> Terms<'_> {
+        let mut seen: Vec<&str> = Vec::with_capacity(query.len());
+        let mut terms = Vec::with_capacity(query.len());
+        for name in query {
+            if seen.contains(&name.as_str()) {
+                continue;
             }
+            seen.push(name);
+            let list = self.terms.get(name).map(|n| &self.postings[*n as usize]);
+            terms.push(Term {
+                list: list.map_or(&[], |l| l.documents.as_slice()),
+                idf: self.idf(name),
+                most_count: list.map_or(0, |l| l.most_count),
+                least_length: list.map_or(0, |l| l.least_length),
+            });
         }
-        if all > 0.0 { held / all } else { 0.0 }
+        Terms {
+            index: self,
+            average: lexical::average_length(self.total_length, self.live),
+            terms,
+        }
     }
 
+    /// Ids have few gaps: the place of one is mostly its distance from the first.
     fn position(&self, id: u64) -> Option<u32> {
-        self.documents
-            .binary_search(&id)
-            .ok()
-            .and_then(|at| u32::try_from(at).ok())
-    }
-
-    /// Term saturation and length normalisation of one posting.
-    fn saturation(&self, count: u32, document: u32) -> f64 {
-        let average = lexical::average_length(self.total_length, self.live);
-        lexical::saturation(count, self.lengths[document as usize], average)
+        let first = self.documents.first()?;
+        let guess = usize::try_from(id.checked_sub(*first)?).ok()?;
+        let at = match self.documents.get(guess) {
+            Some(there) if *there == id => guess,
+            _ => self.documents.binary_search(&id).ok()?,
+        };
+        u32::try_from(at).ok()
     }
 
     /// Inverse document frequency; high for a term that nothing contains.
     pub fn idf(&self, term: &str) -> f64 {
-        lexical::idf(self.list(term).len() as u64, self.live)
+        let list = self.terms.get(term);
+        let n = list.map_or(0, |n| self.postings[*n as usize].documents.len());
+        lexical::idf(n as u64, self.live)
     }
 
     /// Documents indexed.
@@ -190,20 +186,11 @@ impl Inverted {
     }
 }
 
-/// The query's terms once each, in their order: sums run in that order.
-fn distinct(query: &[String]) -> Vec<&str> {
-    let mut seen = Vec::with_capacity(query.len());
-    for term in query {
-        if !seen.contains(&term.as_str()) {
-            seen.push(term.as_str());
-        }
-    }
-    seen
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::order::best_first;
+    use proptest::prelude::*;
 
     fn index(documents: &[&str]) -> Inverted {
         let mut index = Inverted::default();
@@ -233,6 +220,45 @@ mod tests {
         // N = 3, n = 1: idf = ln(1 + 2.5 / 1.5); average length 2, this one 2.
         let expected = libm::log(1.0 + 2.5 / 1.5) * 2.2 / (1.0 + 1.2);
         assert!((hits[0].1 - expected).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn the_best_are_those_of_a_full_evaluation(
+            documents in prop::collection::vec(prop::collection::vec(0u8..12, 1..9), 1..120),
+            query in prop::collection::vec(0u8..14, 1..8),
+            gone in prop::collection::vec(0usize..120, 0..4),
+            k in 1usize..30,
+        ) {
+            let names: Vec<String> = (0..14).map(|n| format!("t{n}")).collect();
+            let mut i = Inverted::default();
+            for (at, d) in documents.iter().enumerate() {
+                // Low numbers are frequent, as words are.
+                i.push(at as u64 * 3, d.iter().map(|n| names[usize::from(n / 3 * (n % 4))].as_str()));
+            }
+            for at in gone {
+                if at < documents.len() && i.position(at as u64 * 3).is_some_and(|p| i.lengths[p as usize] > 0) {
+                    i.remove(at as u64 * 3);
+                }
+            }
+            let q: Vec<String> = query.iter().map(|n| names[usize::from(*n)].clone()).collect();
+            let naive = |score: &dyn Fn(u64) -> f64| {
+                let mut all: Vec<(u64, f64)> = i.documents.iter()
+                    .map(|id| (*id, score(*id))).filter(|h| h.1 > 0.0 && h.0.is_multiple_of(2)).collect();
+                all.sort_by(|a, b| best_first((a.1, a.0), (b.1, b.0)));
+                all.truncate(k);
+                all
+            };
+            let even = |id: u64| id.is_multiple_of(2);
+            prop_assert_eq!(i.bm25(&q, k, even), naive(&|id| i.bm25_of(&q, id)));
+            let terms = i.terms(&q);
+            let overlap = |id: u64| {
+                let position = i.position(id).expect("indexed");
+                let held = terms.terms.iter().filter(|t| t.list.iter().any(|p| p.0 == position)).count();
+                held as f64 / terms.terms.len() as f64
+            };
+            prop_assert_eq!(i.overlap(&q, k, even), naive(&overlap));
+        }
     }
 
     #[test]

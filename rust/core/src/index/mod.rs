@@ -3,6 +3,7 @@
 
 pub mod flat;
 pub mod inverted;
+pub mod top;
 
-pub use flat::{Flat, TopK};
+pub use flat::{Flat, Found};
 pub use inverted::Inverted;

@@ -2,7 +2,7 @@
 
 use super::{refuse, same_length};
 use crate::error::Result;
-use crate::index::TopK;
+use crate::index::top::TopK;
 use crate::score::lexical;
 
 /// An inverted index as compressed rows: the documents that contain term `t` are

@@ -2,7 +2,7 @@
 
 use super::{rows, same_length};
 use crate::error::Result;
-use crate::index::TopK;
+use crate::index::top::TopK;
 use crate::score::vector::{cosine, dot};
 
 /// The `k` rows nearest to `query` and their cosines, best first, ties by row.

@@ -1,7 +1,7 @@
 //! Memory cards as the recall sees them: a symbolic index and, where they were
 //! embedded, their vectors. Cards point to turns; they are never evidence alone.
 
-use crate::index::flat::TopK;
+use crate::index::top::TopK;
 use crate::index::{Flat, Inverted};
 use crate::retrieve::query::QueryFrame;
 use crate::text::{fold, words};
@@ -130,8 +130,8 @@ impl CardIndex {
 /// each part in [0, 1] (Table 4).
 pub fn symbolic_score(card: &CardFacts, frame: &QueryFrame, weights: &[f64]) -> f64 {
     let subject = subject_part(card, frame);
+    let text = fold(&format!("{} {}", card.subject, card.object));
     let entity = share(frame.entities.iter().map(|e| fold(&e.text)), |name| {
-        let text = fold(&format!("{} {}", card.subject, card.object));
         contains_words(&text, name)
     });
     let canonical = frame.predicate_canonical.as_deref() == Some(card.predicate.as_str());

@@ -1,33 +1,19 @@
 //! Late interaction: each token of the question looks for its best match among a
 //! turn's tokens. Sums of exact integer cosines, in the question's order.
 
-use crate::score::vector::{TOKEN_SCALE, dot};
+use crate::score::vector::TOKEN_SCALE;
+use ebbtide_simd::Question;
 
 /// Best cosine of each question token among the turn's tokens; -1 for no tokens.
-///
-/// Each token is widened to 16 bits once and then compared with every question
-/// token: processors multiply and add pairs of 16-bit numbers in one step, and the
-/// sums are exact whatever their order.
-pub fn best_matches(question: &[i8], turn: &[i8], dimension: usize) -> Vec<f64> {
-    let wide: Vec<i16> = question.iter().map(|x| i16::from(*x)).collect();
-    let mut best = vec![i32::MIN; question.len() / dimension];
-    let mut token = vec![0i16; dimension];
-    for row in turn.chunks_exact(dimension) {
-        for (w, x) in token.iter_mut().zip(row) {
-            *w = i16::from(*x);
+pub fn best_matches(question: &Question, turn: &[i8]) -> Vec<f64> {
+    let best = question.best(turn).into_iter();
+    best.map(|b| {
+        if b == i32::MIN {
+            return -1.0;
         }
-        for (b, q) in best.iter_mut().zip(wide.chunks_exact(dimension)) {
-            *b = (*b).max(dot(q, &token));
-        }
-    }
-    best.into_iter()
-        .map(|b| {
-            if b == i32::MIN {
-                return -1.0;
-            }
-            (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
-        })
-        .collect()
+        (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
+    })
+    .collect()
 }
 
 /// Elementwise maximum: the matches of several turns taken together.
@@ -70,13 +56,13 @@ mod tests {
 
     #[test]
     fn each_question_token_takes_its_best_partner() {
-        let question = [127, 0, 0, 127];
+        let question = Question::new(&[127, 0, 0, 127], 2);
         let turn = [127, 0, 90, 90];
-        let m = best_matches(&question, &turn, 2);
+        let m = best_matches(&question, &turn);
         assert!((m[0] - 1.0).abs() < 1e-9);
         assert!((m[1] - 90.0 / 127.0).abs() < 1e-9);
         assert!((score(&m, &[1.0, 3.0]) - (1.0 + 3.0 * 90.0 / 127.0) / 4.0).abs() < 1e-9);
-        assert_eq!(best_matches(&question, &[], 2), [-1.0, -1.0]);
+        assert_eq!(best_matches(&question, &[]), [-1.0, -1.0]);
     }
 
     #[test]

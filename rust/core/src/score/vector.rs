@@ -47,10 +47,7 @@ pub fn quantise_token(raw: &[f32], out: &mut Vec<i8>) {
 /// Exact dot product of two 16-bit vectors.
 #[inline]
 pub fn dot(a: &[i16], b: &[i16]) -> i32 {
-    a.iter()
-        .zip(b)
-        .map(|(x, y)| i32::from(*x) * i32::from(*y))
-        .sum()
+    ebbtide_simd::dot(a, b)
 }
 
 /// Cosine of two 16-bit unit vectors, clipped to [-1, 1].

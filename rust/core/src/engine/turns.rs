@@ -1,0 +1,164 @@
+//! What recall knows of every turn without the disk, in id order.
+
+use super::TurnMeta;
+use crate::types::InteractionId;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The turns of a memory. Kept in one row: ids have few gaps, so that a turn is found
+/// by its distance from the first, and its neighbours lie beside it.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    ids: Vec<InteractionId>,
+    metas: Vec<TurnMeta>,
+    /// How many turns each speaker has.
+    speakers: BTreeMap<Arc<str>, u64>,
+    /// The last turn in id order that carries a time.
+    timed: Option<InteractionId>,
+}
+
+impl Turns {
+    /// Where a turn is, or where it would be.
+    fn find(&self, id: InteractionId) -> Result<usize, usize> {
+        let first = self.ids.first().copied().unwrap_or(0);
+        let guess = usize::try_from(id.saturating_sub(first)).unwrap_or(usize::MAX);
+        if self.ids.get(guess) == Some(&id) {
+            return Ok(guess);
+        }
+        self.ids.binary_search(&id)
+    }
+
+    pub(super) fn position(&self, id: InteractionId) -> Option<usize> {
+        self.find(id).ok()
+    }
+
+    pub(super) fn get(&self, id: &InteractionId) -> Option<&TurnMeta> {
+        self.find(*id).ok().map(|at| &self.metas[at])
+    }
+
+    /// Notes that a turn left the active memory.
+    pub(super) fn set_archived(&mut self, id: InteractionId) {
+        if let Ok(at) = self.find(id) {
+            self.metas[at].archived = true;
+        }
+    }
+
+    pub(super) fn insert(&mut self, id: InteractionId, meta: TurnMeta) {
+        self.remove(&id);
+        if let Some(speaker) = &meta.speaker {
+            *self.speakers.entry(Arc::clone(speaker)).or_default() += 1;
+        }
+        if meta.utc_micros.is_some() && self.timed.is_none_or(|t| t < id) {
+            self.timed = Some(id);
+        }
+        let at = self.find(id).unwrap_or_else(|at| at);
+        self.ids.insert(at, id);
+        self.metas.insert(at, meta);
+    }
+
+    pub(super) fn remove(&mut self, id: &InteractionId) {
+        let Ok(at) = self.find(*id) else {
+            return;
+        };
+        self.ids.remove(at);
+        let meta = self.metas.remove(at);
+        if let Some(speaker) = meta.speaker
+            && let Some(count) = self.speakers.get_mut(&speaker)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.speakers.remove(&speaker);
+            }
+        }
+        if self.timed == Some(*id) {
+            let last = self.metas.iter().rposition(|m| m.utc_micros.is_some());
+            self.timed = last.map(|at| self.ids[at]);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// How many there are from the first id up to, not including, the second.
+    pub(super) fn count(&self, first: InteractionId, end: InteractionId) -> u64 {
+        let place = |id| self.find(id).unwrap_or_else(|at| at);
+        (place(end) - place(first)) as u64
+    }
+
+    pub(super) fn keys(&self) -> impl DoubleEndedIterator<Item = &InteractionId> {
+        self.ids.iter()
+    }
+
+    pub(super) fn values(&self) -> impl DoubleEndedIterator<Item = &TurnMeta> {
+        self.metas.iter()
+    }
+
+    /// Speakers, each once, ordered.
+    pub(super) fn speakers(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.speakers.keys()
+    }
+
+    /// The time of the last turn in id order that carries one.
+    pub(super) fn newest_time(&self) -> Option<i64> {
+        self.timed.and_then(|id| self.get(&id)?.utc_micros)
+    }
+
+    /// Places of a turn and of up to `reach` neighbours on each side in its session.
+    pub(super) fn around(&self, at: usize, reach: usize) -> Range<usize> {
+        let session = &self.metas[at].session;
+        let same = |m: &&TurnMeta| m.session == *session;
+        let before = self.metas[..at].iter().rev().take(reach).take_while(same);
+        let after = self.metas[at + 1..].iter().take(reach).take_while(same);
+        at - before.count()..at + 1 + after.count()
+    }
+
+    /// The ids at some places.
+    pub(super) fn ids(&self, places: Range<usize>) -> &[InteractionId] {
+        &self.ids[places]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Signals;
+
+    fn meta(speaker: &str, session: &str, utc_micros: Option<i64>) -> TurnMeta {
+        TurnMeta {
+            role: "user".into(),
+            speaker: Some(speaker.into()),
+            session: Some(session.into()),
+            utc_micros,
+            archived: false,
+            signals: Signals::default(),
+            social: false,
+        }
+    }
+
+    #[test]
+    fn what_is_kept_beside_follows_the_turns() {
+        let mut turns = Turns::default();
+        turns.insert(3, meta("ana", "a", Some(30)));
+        turns.insert(4, meta("ben", "a", Some(40)));
+        turns.insert(7, meta("ana", "a", None));
+        turns.insert(8, meta("ana", "b", None));
+        assert_eq!(turns.newest_time(), Some(40));
+        assert_eq!((turns.count(3, 8), turns.count(5, 7)), (3, 0));
+        assert_eq!(turns.around(1, 2), 0..3);
+        assert_eq!(turns.ids(turns.around(3, 2)), [8]);
+        turns.remove(&4);
+        assert_eq!(turns.newest_time(), Some(30));
+        let names: Vec<&str> = turns.speakers().map(|s| &**s).collect();
+        assert_eq!(names, ["ana"]);
+        assert!(turns.get(&4).is_none());
+        assert_eq!(turns.position(7), Some(1));
+        turns.remove(&3);
+        assert_eq!(turns.newest_time(), None);
+    }
+}

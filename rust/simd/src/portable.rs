@@ -1,0 +1,46 @@
+//! The forms that run anywhere, and the definition of what the others compute.
+
+use super::{Digits, Question};
+
+#[inline(always)]
+pub fn dot(a: &[i16], b: &[i16]) -> i32 {
+    let products = a.iter().zip(b).map(|(x, y)| i32::from(*x) * i32::from(*y));
+    products.fold(0i32, i32::wrapping_add)
+}
+
+#[inline(always)]
+pub fn dot_split(query: &[i16], high: &[i8], low: &[u8], step: i16) -> i32 {
+    let mut sum = 0i32;
+    for ((q, h), l) in query.iter().zip(high).zip(low) {
+        let x = i16::from(*h).wrapping_mul(step).wrapping_add(i16::from(*l));
+        sum = sum.wrapping_add(i32::from(*q) * i32::from(x));
+    }
+    sum
+}
+
+#[inline(always)]
+pub fn dot_bytes(query: &[i16], row: &[i8]) -> i32 {
+    let products = query.iter().zip(row);
+    let products = products.map(|(q, x)| i32::from(*q) * i32::from(*x));
+    products.fold(0i32, i32::wrapping_add)
+}
+
+#[inline(always)]
+pub fn dots(query: &Digits, rows: &[i8], out: &mut [i32]) {
+    for (row, o) in rows.chunks_exact(query.query.len()).zip(out) {
+        *o = dot_bytes(&query.query, row);
+    }
+}
+
+#[inline(always)]
+pub fn best(question: &Question, rows: &[i8]) -> Vec<i32> {
+    let d = question.dimension;
+    let wide: Vec<i16> = question.tokens.iter().map(|x| i16::from(*x)).collect();
+    let mut best = vec![i32::MIN; question.count];
+    for row in rows.chunks_exact(d) {
+        for (b, q) in best.iter_mut().zip(wide.chunks_exact(d)) {
+            *b = (*b).max(dot_bytes(q, row));
+        }
+    }
+    best
+}
