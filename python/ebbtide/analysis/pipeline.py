@@ -159,7 +159,7 @@ class SpacyAnalyser:
         self, turn: TurnText, raw: str, parts: list[tuple[tuple[int, int], Doc]]
     ) -> TurnFacts:
         tokens = sum(len(doc) for _, doc in parts)
-        semantic = sum(token.pos_ in _SEMANTIC_POS for _, doc in parts for token in doc)
+        semantic = sum(map(_semantic, (doc for _, doc in parts)))
         entities = tuple(
             entity for (start, _), doc in parts for entity in self._entities(turn.text, doc, start)
         )
@@ -275,6 +275,14 @@ def _load(name: str) -> Language:
 
 def _pieces(text: str) -> list[tuple[int, int]]:
     return split_at_whitespace(text, _PIECE_CHARACTERS)
+
+
+def _semantic(doc: Doc) -> int:
+    """How many tokens are nouns, verbs, adjectives or names."""
+    from spacy.attrs import POS
+
+    codes = {doc.vocab.strings[name] for name in _SEMANTIC_POS}
+    return sum(code in codes for code in doc.to_array(POS).tolist())
 
 
 def _density(text: str, semantic: int, tokens: int) -> float:
