@@ -28,7 +28,9 @@ from ebbtide import (
 )
 from ebbtide._core import error_codes
 
-CODE = re.compile(r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer)\.[a-z_]+)"')
+CODE = re.compile(
+    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker)\.[a-z_]+)"'
+)
 NO_CODES = {"store.db"}
 
 

@@ -117,6 +117,18 @@ class StubAnalyser:
     def warm_up(self) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
+    def facts(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
+        return [stub_facts(turn) for turn in turns]
+
+    def begin_passages(self, turns: Sequence[TurnText], submit: Any) -> Any:
+        return submit(self.analyse, turns).result
+
+    def joined(self, turns: Any, facts: Any, analyses: list[StubAnalysis]) -> list[StubAnalysis]:
+        return analyses
+
     def analyse(self, turns: Sequence[TurnText]) -> list[StubAnalysis]:
         vectors = _core.unit_vectors(self._embedder.embed([turn.text for turn in turns]))
         results = []

@@ -9,7 +9,7 @@ So vectors come out raw, not of unit length: whoever compares them normalises.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ebbtide.analysis.embedding_model import default_directory, load_model
 from ebbtide.errors import ConfigError
 
-__all__ = ["Embedder", "OnnxEmbedder", "Passage"]
+__all__ = ["Embedder", "OnnxEmbedder", "Passage", "Pending", "Submit"]
 
 GROUP_ROWS = 16
 """Rows of one forward pass; beyond it, nothing is gained."""
@@ -32,7 +32,22 @@ OVERLAP = 64
 """Word pieces that neighbouring passages of a long text share, at least."""
 
 _Ids = tuple[int, ...]
+_Rows = NDArray[np.float32]
+_Keep = Callable[[_Rows], _Rows]
 _Array = TypeVar("_Array", bound=NDArray[Any])
+_Result = TypeVar("_Result", covariant=True)
+
+
+class Pending(Protocol[_Result]):
+    """A result on its way, such as a ``Future``."""
+
+    def result(self) -> _Result:
+        """Wait for it."""
+        ...
+
+
+Submit = Callable[..., Pending[Any]]
+"""``submit(function, *arguments)``: run it now or later, here or beside."""
 
 
 @runtime_checkable
@@ -139,11 +154,24 @@ class OnnxEmbedder:
         The result takes 4 * d bytes a word piece (48 kB a short turn): give
         large collections in parts.
         """
+        return self.begin(texts, _at_once)()
+
+    def begin(self, texts: Sequence[str], submit: Submit) -> Callable[[], list[list[Passage]]]:
+        """Hand out the forward passes of :meth:`encode`; its result comes when called for.
+
+        Args:
+            texts: The texts.
+            submit: Called as ``submit(function, *arguments)`` for every forward
+                pass, as that of an executor; it may run them in any order.
+        """
         windows = [self._windows(text) for text in texts]
-        hidden = self._forward(
-            (window.ids for some in windows for window in some), lambda rows: rows.copy()
-        )
-        return [[self._passage(window, hidden) for window in some] for some in windows]
+        parts = self._begin((window.ids for some in windows for window in some), submit, np.copy)
+
+        def finish() -> list[list[Passage]]:
+            hidden = _merged(parts)
+            return [[self._passage(window, hidden) for window in some] for some in windows]
+
+        return finish
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One vector a text, float32 [n, d]: that of its first passage.
@@ -173,7 +201,7 @@ class OnnxEmbedder:
         a question over the length limit, the first passage.
         """
         bare = self._windows(text, only_first=True)[0]
-        hidden = self._forward([bare.ids], lambda rows: rows.copy())
+        hidden = self._forward([bare.ids], np.copy)
         passage = self._passage(bare, hidden)
         if not self.query_prefix or not bare.ids:
             return passage
@@ -217,31 +245,48 @@ class OnnxEmbedder:
             pooled = rows.mean(axis=0, dtype=np.float64).astype(np.float32)
         return pooled
 
-    def _forward(
-        self,
-        sequences: Sequence[_Ids] | Iterator[_Ids],
-        keep: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-    ) -> dict[_Ids, NDArray[np.float32]]:
-        """Run every distinct sequence once; ``keep`` takes what is wanted of its rows.
+    def _forward(self, sequences: Iterable[_Ids], keep: _Keep) -> dict[_Ids, _Rows]:
+        """Run every distinct sequence once; ``keep`` takes what is wanted of its rows."""
+        return _merged(self._begin(sequences, _at_once, keep))
 
-        ``keep`` must copy: its argument is a view of the whole group's output.
-        """
+    def _begin(
+        self, sequences: Iterable[_Ids], submit: Submit, keep: _Keep
+    ) -> list[Pending[dict[_Ids, _Rows]]]:
         unique = sorted((ids for ids in dict.fromkeys(sequences) if ids), key=len)
-        result = {}
-        for group in _groups(unique):
-            ids = np.array(group, np.int64)
-            feeds = {
-                name: (
-                    ids.astype(kind)
-                    if name == "input_ids"
-                    else np.full(ids.shape, name == "attention_mask", kind)
-                )
-                for name, kind in self._model.inputs
-            }
-            (hidden,) = self._model.session.run([self._model.output], feeds)
-            for key, rows in zip(group, hidden, strict=True):
-                result[key] = keep(rows.astype(np.float32, copy=False))
-        return result
+        return [submit(self._run, group, keep) for group in _groups(unique)]
+
+    def _run(self, group: list[_Ids], keep: _Keep) -> dict[_Ids, _Rows]:
+        """One forward pass; ``keep`` must copy, for it is given views of the whole output."""
+        ids = np.array(group, np.int64)
+        feeds = {
+            name: (
+                ids.astype(kind)
+                if name == "input_ids"
+                else np.full(ids.shape, name == "attention_mask", kind)
+            )
+            for name, kind in self._model.inputs
+        }
+        (hidden,) = self._model.session.run([self._model.output], feeds)
+        rows = hidden.astype(np.float32, copy=False)
+        return {key: keep(some) for key, some in zip(group, rows, strict=True)}
+
+
+class _AtOnce:
+    """A result that is there already."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def result(self) -> Any:
+        return self._value
+
+
+def _at_once(function: Callable[..., Any], *arguments: Any) -> _AtOnce:
+    return _AtOnce(function(*arguments))
+
+
+def _merged(parts: Iterable[Pending[dict[_Ids, _Rows]]]) -> dict[_Ids, _Rows]:
+    return {ids: rows for part in parts for ids, rows in part.result().items()}
 
 
 def _frozen(array: _Array) -> _Array:

@@ -279,10 +279,8 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 
 def _semantic(doc: Doc) -> int:
     """How many tokens are nouns, verbs, adjectives or names."""
-    from spacy.attrs import POS
-
     codes = {doc.vocab.strings[name] for name in _SEMANTIC_POS}
-    return sum(code in codes for code in doc.to_array(POS).tolist())
+    return sum(code in codes for code in doc.to_array("POS").tolist())
 
 
 def _density(text: str, semantic: int, tokens: int) -> float:
