@@ -120,6 +120,7 @@ class Analyser:
     def warm_up(self) -> None:
         """Load both models now rather than at the first turn."""
         self.analyse([TurnText("warm-up")])
+        self.question("Warm up?", query_time=None, speakers=(), bare=True)
 
     def analyse(self, turns: Sequence[TurnText]) -> list[Analysis]:
         """Read turns, in order; spaCy and the embedder work side by side."""
@@ -224,12 +225,12 @@ class Analyser:
         # pull the vector towards every turn of that speaker.
         embedded = text if bare else without_names(text, speakers)
         future = self._beside.submit(self._encode_question, embedded, bare)
-        doc = self._spacy.parse(text)
-        frame = build_frame(doc, query_time=query_time, known_speakers=speakers)
+        docs = self._spacy.parse_all([text] if embedded == text else [text, embedded])
+        frame = build_frame(docs[0], query_time=query_time, known_speakers=speakers)
         vector, tokens, spans = future.result()
         terms: list[str | None] = []
         if tokens is not None:
-            parsed = doc if embedded == text else self._spacy.parse(embedded)
+            parsed = docs[-1]
             dated = frame.first is not None or frame.last is not None
             terms = _token_terms(self._spacy, parsed, spans, undated=dated)
         return Question(frame, vector, tokens, terms)

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ebbtide.analysis.facts import TurnText
 from ebbtide.errors import ExternalError
@@ -56,13 +56,12 @@ class ProcessReaders:
     def begin(self, turns: Sequence[TurnText]) -> Callable[[], list[Analysis]]:
         """Start reading; see :class:`~ebbtide.analysis.ahead.Readers`.
 
-        Raises:
-            ExternalError: ``worker.failed``: a process ended on its own.
+        The result raises ``worker.failed`` where a process ended on its own.
         """
         try:
             future = self._executor.submit(_read, turns)
-        except BrokenProcessPool as error:
-            raise _failed() from error
+        except BrokenProcessPool:
+            return _fail  # when it is its turn: what came before may be there already
         return lambda: _result(future)
 
     def close(self) -> None:
@@ -73,16 +72,16 @@ class ProcessReaders:
 def _result(future: Future[list[Analysis]]) -> list[Analysis]:
     try:
         return future.result()
-    except BrokenProcessPool as error:
-        raise _failed() from error
+    except BrokenProcessPool:
+        return _fail()
 
 
-def _failed() -> ExternalError:
+def _fail() -> NoReturn:
     message = (
         "a worker process ended on its own, mostly for want of memory; use fewer workers, "
         "and run it again to go on"
     )
-    return ExternalError(message, "worker.failed")
+    raise ExternalError(message, "worker.failed")
 
 
 def _start(nlp: Mapping[str, Any], embedder: Any, cards: bool) -> None:
