@@ -183,8 +183,8 @@ class Analyser:
         model = self._model()
         if self._nlp["analysis_cache"] or not hasattr(model, "begin"):
             return submit(self.passages, texts).result
-        finish = model.begin(texts, submit)
-        return lambda: [canonical_passages(passages) for passages in finish()]
+        finish: Callable[[], Sequence[Sequence[CanonicalPassage]]] = model.begin(texts, submit)
+        return finish
 
     def close(self) -> None:
         """End the thread beside the caller's, unless another analyser uses it."""
@@ -256,6 +256,11 @@ class Analyser:
 
     def _encode(self, texts: Sequence[str]) -> list[tuple[CanonicalPassage, ...]]:
         model = self._model()
+        if hasattr(model, "begin"):
+            from ebbtide.analysis.embedding import at_once
+
+            stored: list[tuple[CanonicalPassage, ...]] = model.begin(texts, at_once)()
+            return stored
         if hasattr(model, "encode"):
             return [canonical_passages(passages) for passages in model.encode(texts)]
         return [
