@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from ebbtide.config import Config
-from ebbtide.memory import BATCH, Memory
+from ebbtide.memory import Memory
+from ebbtide.pipeline import BATCH
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:

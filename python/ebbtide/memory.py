@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -13,25 +14,25 @@ from typing import TYPE_CHECKING, Any, Self
 from ebbtide import _core
 from ebbtide.ann import Graphs
 from ebbtide.config import PRESETS, Config
-from ebbtide.errors import EbbtideError, InputError, NotFoundError
-from ebbtide.inputs import (
-    Prepared,
-    checked_text,
-    filters_for_core,
-    prepare,
-    query_moment,
-    shown,
-    turn_from,
+from ebbtide.errors import InputError, NotFoundError
+from ebbtide.inputs import checked_text, filters_for_core, prepare, query_moment, shown
+from ebbtide.pipeline import (
+    BATCH,
+    BackgroundFlush,
+    Intake,
+    analysed,
+    for_core,
+    stored_input,
+    take_in,
+    text_of,
 )
 from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
 if TYPE_CHECKING:
-    from ebbtide.analysis.analyser import Analyser, Analysis
+    from ebbtide.analysis.ahead import Readers
+    from ebbtide.analysis.analyser import Analyser
 
-__all__ = ["BATCH", "Memory"]
-
-BATCH = 64
-"""Turns analysed and committed together by ``add_many``."""
+__all__ = ["Memory"]
 
 _PAGE = 256
 
@@ -85,8 +86,11 @@ class Memory:
         self._graphs = Graphs(self._handle, namespace, store.path(), config["retrieval"])
         if not read_only:
             self._graphs.sweep()
+        # Whoever needs both takes them in this order: only one thread analyses
+        # journalled turns, and journalling does not wait for it.
+        self._flush_lock = threading.RLock()
         self._write_lock = threading.RLock()
-        self._worker: _Worker | None = None
+        self._background: BackgroundFlush | None = None
 
     @classmethod
     def open(
@@ -189,16 +193,20 @@ class Memory:
             message = f'wait must be "complete" or "journalled", not {shown(wait)}'
             raise InputError(message, "input.field")
         turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
-        prepared = self._prepare(turn)
+        prepared = prepare(turn, max_chars=self._config["limits"]["max_turn_chars"])
         if prepared is None:
             return WriteReport()
-        with self._write_lock:
-            if wait == "journalled":
+        if wait == "journalled":
+            with self._write_lock:
                 _, report = self._handle.journal([prepared])
-                self._background().wake()
-                return WriteReport._from_core(report)
-            self.flush()
-            return self._store_batch([prepared])
+                background = self._background or BackgroundFlush(self.flush)
+                self._background = background
+            background.wake()
+            return WriteReport._from_core(report)
+        if external_id is not None and self._handle.find_external(external_id) is not None:
+            return WriteReport(duplicates=1) + self._store_batch([])
+        analysis = self._analyser.analyse([text_of(prepared)])[0]
+        return self._store_batch([for_core(prepared, analysis)])
 
     def add_many(
         self,
@@ -223,77 +231,51 @@ class Memory:
             InputError: Naming the turn that is unusable; those before it were kept.
         """
         _positive("batch_size", batch_size)
-        with self._write_lock:
-            self.flush()
-            report = self._store_batch([])
-            done = 0
-            iterator = iter(turns)
-            while True:
-                batch, failure, seen = self._take(iterator, batch_size, done)
-                report += self._store_batch(batch)
+        reports: list[WriteReport] = []
+        done = 0
+        with self._exclusively(), closing(self._readers()) as readers:
+            reports.append(self._store_batch([]))
+            for _, report, seen in take_in(self._intake().read(turns), readers, batch_size):
+                reports.append(report)
                 done += seen
-                if failure is not None:
-                    raise failure
-                if not seen:
-                    return report
                 if progress is not None:
                     progress(done)
+        return WriteReport.total(reports)
 
-    def _take(
-        self, turns: Iterator[Turn | Mapping[str, Any]], size: int, done: int
-    ) -> tuple[list[Prepared], Exception | None, int]:
-        """Up to ``size`` checked turns, and the error that ended them early."""
-        batch: list[Prepared] = []
-        seen = 0
-        while seen < size:
-            try:
-                item = next(turns)
-            except StopIteration:
-                break
-            except Exception as error:
-                # The caller's iterator failed: what it gave before that is kept.
-                return batch, error, seen
-            try:
-                prepared = self._prepare(turn_from(item))
-            except EbbtideError as error:
-                place = done + seen
-                kept = f"the {place} before it were kept" if place else "nothing came before it"
-                message = f"turn {place + 1} of this call: {error}; {kept}"
-                return batch, type(error)(message, error.code), seen
-            seen += 1
-            if prepared is not None:
-                batch.append(prepared)
-        return batch, None, seen
+    @contextmanager
+    def _exclusively(self) -> Iterator[None]:
+        """Nobody else writes, and nothing journalled is left."""
+        with self._flush_lock, self._write_lock:
+            self.flush()
+            yield
 
-    def _prepare(self, turn: Turn) -> Prepared | None:
-        return prepare(turn, max_chars=self._config["limits"]["max_turn_chars"])
+    def _intake(self) -> Intake:
+        return Intake(
+            self._handle.find_external,
+            self._store_batch,
+            self._config["limits"]["max_turn_chars"],
+        )
 
-    def _store_batch(self, batch: Sequence[Prepared]) -> WriteReport:
-        # A known external id needs no analysis; the core would refuse it again.
-        fresh: list[Prepared] = []
-        duplicates = 0
-        seen: set[str] = set()
-        for turn in batch:
-            external = turn.external_id
-            if external is not None:
-                if external in seen or self._handle.find_external(external) is not None:
-                    duplicates += 1
-                    continue
-                seen.add(external)
-            fresh.append(turn)
-        report = self._handle.add(self._analysed(fresh))
-        self._graphs.settle()
-        return WriteReport(duplicates=duplicates) + WriteReport._from_core(report)
+    def _readers(self, workers: int = 1) -> Readers:
+        """Threads that analyse with this memory's models, or processes with their own."""
+        if workers == 1:
+            from ebbtide.analysis.ahead import ThreadReaders
 
-    def _analysed(self, batch: Sequence[Prepared]) -> list[tuple[Any, ...]]:
-        from ebbtide.analysis.facts import TurnText
+            return ThreadReaders(self._analyser)
+        from ebbtide.analysis.processes import ProcessReaders
 
-        texts = [TurnText(t.text, t.role, t.speaker, t.moment) for t in batch]
-        analyses: list[Analysis] = self._analyser.analyse(texts) if texts else []
-        return [
-            (turn, a.facts, list(a.passages), list(a.card_vectors))
-            for turn, a in zip(batch, analyses, strict=True)
-        ]
+        return ProcessReaders(
+            self._config["nlp"],
+            embedder=self._config.embedder,
+            cards=bool(self._config["retrieval"]["enable_card_semantic"]),
+            workers=workers,
+        )
+
+    def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
+        with self._exclusively():
+            report = self._handle.add(batch)
+            self._graphs.settle()
+            return WriteReport._from_core(report)
 
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one.
@@ -308,9 +290,8 @@ class Memory:
             InputError: For an unknown relation, or one that would close a cycle.
             NotFoundError: If there is no such turn.
         """
-        with self._write_lock:
-            self.flush()
-            checked_text("relation", relation)
+        checked_text("relation", relation)
+        with self._exclusively():
             newer, older = _interaction_id(newer), _interaction_id(older)
             return WriteReport._from_core(self._handle.relate(newer, relation, older))
 
@@ -329,15 +310,13 @@ class Memory:
         Raises:
             NotFoundError: If there is no such turn.
         """
-        with self._write_lock:
-            self.flush()
+        with self._exclusively():
             self._handle.delete(self._resolve(interaction_id, external_id))
             self._graphs.settle()
 
     def delete_all(self) -> None:
         """Erase every turn of this memory; others in the store are untouched."""
-        with self._write_lock:
-            self.flush()
+        with self._exclusively():
             self._handle.delete_all()
             self._graphs.forget()
 
@@ -347,37 +326,31 @@ class Memory:
         Returns the number of turns read anew. Resumable: a memory that was
         interrupted goes on at its next use.
         """
-        with self._write_lock:
-            self._handle.begin_reindex()
-            self._graphs.forget()
+        with self._flush_lock:
+            with self._write_lock:
+                self._handle.begin_reindex()
+                self._graphs.forget()
             return self._drain(progress)
 
     def flush(self) -> None:
         """Wait until every journalled turn is analysed and taken in."""
-        if self._read_only:
-            return
-        with self._write_lock:
-            if self._handle.pending():
+        if not self._read_only:
+            with self._flush_lock:
                 self._drain()
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
         done = 0
-        with self._write_lock:
-            while pending := self._handle.pending()[:BATCH]:
-                turns = [self._handle.get(i) for i in pending]
-                batch = [_stored_input(turn) for turn in turns]
-                analysed = self._analysed(batch)
-                self._handle.complete_pending(list(zip(pending, analysed, strict=True)))
-                self._graphs.settle()
-                done += len(pending)
-                if progress is not None:
-                    progress(done)
+        while pending := self._handle.pending():
+            turns = ((number, stored_input(self._handle.get(number))) for number in pending)
+            with closing(self._readers()) as readers:
+                for batch in analysed(turns, readers):
+                    with self._write_lock:
+                        self._handle.complete_pending(batch)
+                        self._graphs.settle()
+                    done += len(batch)
+                    if progress is not None:
+                        progress(done)
         return done
-
-    def _background(self) -> _Worker:
-        if self._worker is None:
-            self._worker = _Worker(self)
-        return self._worker
 
     # Reading
 
@@ -621,10 +594,11 @@ class Memory:
 
     def close(self) -> None:
         """Finish what is pending and free the store; closing twice is harmless."""
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.stop()
+        background, self._background = self._background, None
+        if background is not None:
+            background.stop()
         self._handle.close()
+        self._analyser.close()
         if self._owns_store:
             self._store.close()
 
@@ -654,64 +628,10 @@ class Memory:
         return _interaction_id(interaction_id)
 
 
-class _Worker:
-    """Analyses journalled turns in the background."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._wanted = threading.Event()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="ebbtide-analyse", daemon=True)
-        self._thread.start()
-
-    def wake(self) -> None:
-        """There is something to analyse."""
-        self._wanted.set()
-
-    def stop(self) -> None:
-        """Finish what is pending, then end."""
-        self._stopping = True
-        self._wanted.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping:
-            self._wanted.wait()
-            self._wanted.clear()
-            try:
-                self._memory.flush()
-            except EbbtideError:
-                # The turns stay journalled; the next call that needs their
-                # analysis tries again and raises the error where it is seen.
-                continue
-
-
 def _config(config: Config | str | Path | None) -> Config:
     if config is None:
         return Config()
     return config if isinstance(config, Config) else Config.load(config)
-
-
-def _stored_input(row: Mapping[str, Any]) -> Prepared:
-    """A stored turn as the analysis takes it."""
-    from ebbtide.inputs import Stamp
-
-    turn = Turn._from_core(row)
-    stamp = None
-    if row["timestamp"] is not None:
-        stamp = Stamp(row["timestamp"], row["utc_micros"], row["naive_timestamp"])
-    return Prepared(
-        text=turn.text,
-        role=turn.role,
-        speaker=turn.speaker,
-        stamp=stamp,
-        session_id=turn.session_id,
-        external_id=turn.external_id,
-        provenance=None if turn.provenance is None else json.dumps(dict(turn.provenance)),
-        metadata=row["metadata"],
-        received_at=0,
-        moment=turn.utc,
-    )
 
 
 def _positive(name: str, value: Any) -> int:

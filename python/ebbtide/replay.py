@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
 from ebbtide.inputs import prepare
-from ebbtide.memory import BATCH, Memory
+from ebbtide.memory import Memory
+from ebbtide.pipeline import BATCH, Item, take_in
 from ebbtide.types import Turn, WriteReport
 
-__all__ = ["ReplaySummary", "replay"]
+__all__ = ["ReplayJob", "ReplaySummary", "replay", "replay_all"]
 
 
 @dataclass(slots=True)
@@ -85,55 +86,173 @@ class ReplaySummary:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayJob:
+    """One transcript and where it goes.
+
+    Attributes:
+        memory: Where to.
+        turns: The transcript. One that ``ebbtide.transcripts`` reads has its
+            place named in errors and its empty messages counted.
+        progress: Called after each batch with the summary so far and its report.
+    """
+
+    memory: Memory
+    turns: Iterable[Turn]
+    progress: Callable[[ReplaySummary, WriteReport], None] | None = None
+
+
 def replay(
     memory: Memory,
     turns: Iterable[Turn],
     *,
     batch_size: int = BATCH,
+    workers: int = 1,
     progress: Callable[[ReplaySummary, WriteReport], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> ReplaySummary:
     """Store a transcript; turns whose external id is known are passed over.
 
     So running it again goes on where it stopped, and doubles nothing. The
-    iterable is streamed; one batch is held at a time.
+    iterable is streamed; what comes next is analysed while a batch is stored.
 
     Args:
         memory: Where to.
-        turns: The transcript. One that ``ebbtide.transcripts`` reads has its
-            place named in errors and its empty messages counted.
-        batch_size: Turns analysed and committed together; the result does not
-            depend on it.
+        turns: The transcript, see :class:`ReplayJob`.
+        batch_size: Turns committed together; the result does not depend on it.
+        workers: Processes that analyse; 1 analyses in this one, with two threads.
+            More need the guard ``if __name__ == "__main__":`` in a script.
         progress: Called after each batch with the summary so far and its report.
-        stop: Asked before each turn; once true, what was read is stored and the
-            summary comes back with ``finished`` False.
+        stop: Asked before each turn and after each batch; once true, what was
+            read ahead is dropped and the summary comes back with ``finished`` False.
 
     Raises:
         InputError: If a turn is unusable, naming where it stands; those before
             it were kept.
+        ExternalError: ``worker.failed``: a process ended on its own; the batches
+            before that were kept.
     """
-    summary = ReplaySummary(memory.namespace)
-    checked = _Checked(memory, turns, stop)
-    stream = iter(checked)
-    start = time.perf_counter()
-    while True:
-        before = checked.read
-        report = memory.add_many(islice(stream, batch_size), batch_size=batch_size)
-        if checked.read == before:
-            break
+    job = ReplayJob(memory, turns, progress)
+    return next(replay_all([job], batch_size=batch_size, workers=workers, stop=stop))
+
+
+def replay_all(
+    jobs: Iterable[ReplayJob],
+    *,
+    batch_size: int = BATCH,
+    workers: int = 1,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[ReplaySummary]:
+    """Store transcripts one after the other, with no pause between them.
+
+    Args:
+        jobs: The transcripts, into memories of one configuration; asked for the
+            next one when the last turn of the one before was read.
+        batch_size: As for :func:`replay`, like the rest.
+        workers: Processes that analyse.
+        stop: Whether to stop; jobs that were not begun have no summary then.
+
+    Yields:
+        A summary for each job, in order.
+
+    Raises:
+        InputError: As :func:`replay`; the jobs before have had their summaries.
+    """
+    queue = _Jobs(jobs, stop or (lambda: False))
+    if queue.waiting is None:
+        return
+    with closing(queue.waiting.memory._readers(workers)) as readers:
+        while queue.waiting is not None:
+            for intake, report, seen in take_in(queue.items(), readers, batch_size):
+                while queue.started[0].intake is not intake:
+                    yield queue.started.popleft().finish()
+                queue.started[0].note(report, seen)
+                if queue.stop():
+                    yield from queue.dropped()
+                    return
+            while queue.started:
+                yield queue.started.popleft().finish()
+
+
+class _Jobs:
+    """Jobs as one stream of turns; those begun wait in ``started`` for their storing."""
+
+    def __init__(self, jobs: Iterable[ReplayJob], stop: Callable[[], bool]) -> None:
+        self.stop = stop
+        self.started: deque[_Run] = deque()
+        self._jobs = iter(jobs)
+        self._clock = _Clock()
+        self.waiting: ReplayJob | None = next(self._jobs, None)
+
+    def items(self) -> Iterator[Item]:
+        """Turns up to where a job is for a memory that still has turns on the way.
+
+        What such a job may skip, or has to refuse, is known once those are stored.
+        """
+        busy: list[Memory] = []
+        while self.waiting is not None and self.waiting.memory not in busy:
+            job, self.waiting = self.waiting, None
+            busy.append(job.memory)
+            run = _Run(job, self.stop, self._clock)
+            self.started.append(run)
+            yield from run.intake.read(run.checked)
+            if not run.checked.ended:
+                return
+            self.waiting = next(self._jobs, None)
+
+    def dropped(self) -> Iterator[ReplaySummary]:
+        """Summaries of what was begun, or would have been next, when it was stopped."""
+        if self.waiting is not None:
+            self.started.append(_Run(self.waiting, self.stop, self._clock))
+        while self.started:
+            yield self.started.popleft().finish()
+
+
+class _Clock:
+    """Seconds since the job before was finished."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    def seconds(self) -> float:
+        return time.perf_counter() - self._start
+
+    def restart(self) -> None:
+        self._start = time.perf_counter()
+
+
+class _Run:
+    """A job under way."""
+
+    def __init__(self, job: ReplayJob, stop: Callable[[], bool], clock: _Clock) -> None:
+        self._job = job
+        self._clock = clock
+        self._summary = ReplaySummary(job.memory.namespace)
+        self.intake = job.memory._intake()
+        self.checked = _Checked(job.memory, job.turns, stop)
+
+    def note(self, report: WriteReport, turns: int) -> None:
+        """Count one stored batch."""
+        summary = self._summary
         summary.note(report)
-        summary.turns = checked.read
-        summary.skipped = checked.skipped
-        summary.seconds = time.perf_counter() - start
-        if progress is not None:
-            progress(summary, report)
-    if checked.failure is not None:
-        raise checked.failure
-    summary.skipped = checked.skipped
-    summary.finished = not checked.stopped
-    summary.stats = memory.stats()
-    summary.digest = memory.digest()
-    return summary
+        summary.turns += turns
+        summary.skipped = self.checked.skipped
+        summary.seconds = self._clock.seconds()
+        if self._job.progress is not None:
+            self._job.progress(summary, report)
+
+    def finish(self) -> ReplaySummary:
+        """Its summary, or the error that ended it."""
+        summary = self._summary
+        stored = summary.turns == self.checked.read
+        if stored and self.checked.failure is not None:
+            raise self.checked.failure
+        summary.skipped = self.checked.skipped
+        summary.finished = stored and self.checked.ended
+        summary.stats = self._job.memory.stats()
+        summary.digest = self._job.memory.digest()
+        self._clock.restart()
+        return summary
 
 
 class _Checked:
@@ -142,15 +261,13 @@ class _Checked:
     Raising it at once would lose the turns of the same batch that came before it.
     """
 
-    def __init__(
-        self, memory: Memory, turns: Iterable[Turn], stop: Callable[[], bool] | None
-    ) -> None:
+    def __init__(self, memory: Memory, turns: Iterable[Turn], stop: Callable[[], bool]) -> None:
         self.read = 0
         self.failure: InputError | None = None
-        self.stopped = False
+        self.ended = False
         self._memory = memory
         self._turns = turns
-        self._stop = stop or (lambda: False)
+        self._stop = stop
         self._rendered = 0
 
     @property
@@ -162,7 +279,6 @@ class _Checked:
         try:
             for turn in self._turns:
                 if self._stop():
-                    self.stopped = True
                     return
                 prepared = prepare(turn, max_chars=most)
                 if prepared is None:
@@ -172,6 +288,7 @@ class _Checked:
                     self._same(turn, prepared.text)
                 self.read += 1
                 yield turn
+            self.ended = True
         except EbbtideError as error:
             self.failure = self._placed(error)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -135,6 +135,18 @@ class WriteReport:
             over_budget_tokens=later.over_budget_tokens if later.tiers else self.over_budget_tokens,
             over_budget_turns=self.over_budget_turns + later.over_budget_turns,
         )
+
+    @classmethod
+    def total(cls, reports: Iterable[WriteReport]) -> WriteReport:
+        """Reports in order as one; a long run of ``+`` would copy its lists each time."""
+        evicted: list[Eviction] = []
+        superseded: list[int] = []
+        total = cls()
+        for report in reports:
+            evicted += report.evicted
+            superseded += report.superseded
+            total += replace(report, evicted=[], superseded=[])
+        return replace(total, evicted=evicted, superseded=superseded)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON-able data."""

@@ -503,8 +503,9 @@ def test_pending_turns_of_a_writer_are_left_to_it(run: Run, filled: Path) -> Non
 def leave_pending(memory: Memory) -> None:
     """Journal a turn as a process does that is killed before its analysis."""
     from ebbtide import Turn
+    from ebbtide.inputs import prepare
 
-    prepared = memory._prepare(Turn("still pending"))
+    prepared = prepare(Turn("still pending"), max_chars=100)
     assert prepared is not None
     memory._handle.journal([prepared])
 

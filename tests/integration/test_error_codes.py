@@ -28,7 +28,9 @@ from ebbtide import (
 )
 from ebbtide._core import error_codes
 
-CODE = re.compile(r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer)\.[a-z_]+)"')
+CODE = re.compile(
+    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker)\.[a-z_]+)"'
+)
 NO_CODES = {"store.db"}
 
 
@@ -279,7 +281,11 @@ def test_every_code_has_a_case() -> None:
     tests = Path(__file__).parent.parent
     elsewhere = "".join(
         (tests / name).read_text(encoding="utf-8")
-        for name in ("unit/test_llm_client.py", "integration/test_peer.py")
+        for name in (
+            "unit/test_llm_client.py",
+            "integration/test_peer.py",
+            "integration/test_reading_ahead.py",
+        )
     )
     missing = set(error_codes()) - {code for code, _, _ in CASES}
     assert {code for code in missing if f'"{code}"' not in elsewhere} == set()

@@ -7,6 +7,7 @@ the whole analysis (spaCy too), for tests of the engine and the store alone.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,14 @@ from ebbtide.analysis.canonical import CanonicalPassage
 from ebbtide.analysis.facts import SIGNALS, CardFacts, Claim, TurnFacts, TurnText
 from ebbtide.analysis.query import QueryFrame
 
-__all__ = ["HashEmbedder", "StubAnalyser", "StubQuestion", "scripted", "stub_facts"]
+__all__ = [
+    "DyingEmbedder",
+    "HashEmbedder",
+    "StubAnalyser",
+    "StubQuestion",
+    "scripted",
+    "stub_facts",
+]
 
 _CLAIM = re.compile(r"\b(\w+) is (?:now )?(\w+)(?:, not (\w+))?")
 _WORDS = ("port", "tea", "move", "deploy", "garden", "friday", "log", "cat", "plan", "late")
@@ -117,6 +125,18 @@ class StubAnalyser:
     def warm_up(self) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
+    def facts(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
+        return [stub_facts(turn) for turn in turns]
+
+    def begin_passages(self, turns: Sequence[TurnText], submit: Any) -> Any:
+        return submit(self.analyse, turns).result
+
+    def joined(self, turns: Any, facts: Any, analyses: list[StubAnalysis]) -> list[StubAnalysis]:
+        return analyses
+
     def analyse(self, turns: Sequence[TurnText]) -> list[StubAnalysis]:
         vectors = _core.unit_vectors(self._embedder.embed([turn.text for turn in turns]))
         results = []
@@ -159,3 +179,12 @@ def scripted(number: int) -> dict[str, Any]:
         "metadata": {"number": number} if raw[9] % 3 == 0 else None,
         "provenance": {"is_user_correction": True} if raw[10] % 9 == 0 else None,
     }
+
+
+class DyingEmbedder(HashEmbedder):
+    """Ends its process at a text that says so, as one that is out of memory ends."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if any("the end" in text for text in texts):
+            os._exit(1)
+        return super().embed(texts)

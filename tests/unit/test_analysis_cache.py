@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,94 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="analysis cache") as caught:
         AnalysisCache(tmp_path / "c.db", facts="a", passages="b")
     assert caught.value.code == "store.open"
+
+
+def test_a_database_of_another_kind_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    for application in (0, 77):
+        with closing(sqlite3.connect(path)) as database:
+            database.execute(f"PRAGMA application_id = {application}")
+            database.execute("CREATE TABLE IF NOT EXISTS notes (text)")
+        before = path.read_bytes()
+        with pytest.raises(StoreError, match="another kind"):
+            AnalysisCache(path, facts="a", passages="b")
+        assert path.read_bytes() == before
+
+
+def facts_of(cache: AnalysisCache, texts: list[str], asked: list[str]) -> list[TurnFacts]:
+    def read(missing: list[TurnText]) -> list[TurnFacts]:
+        asked.extend(turn.text for turn in missing)
+        return [stub_facts(turn) for turn in missing]
+
+    return cache.facts([TurnText(text) for text in texts], read)
+
+
+def test_a_damaged_entry_is_read_anew_and_mended(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    right = [stub_facts(TurnText(text)) for text in ("one", "two")]
+    asked: list[str] = []
+    with closing(AnalysisCache(path, facts="a", passages="b")) as cache:
+        assert facts_of(cache, ["one", "two"], asked) == right
+    with closing(sqlite3.connect(path)) as database, database:
+        # One figure changed: still good JSON, but no longer what was read.
+        for key, value in database.execute("SELECT key, value FROM facts LIMIT 1").fetchall():
+            changed = value.replace(b'"entity_count": ', b'"entity_count": 1')
+            assert changed != value
+            database.execute("UPDATE facts SET value = ? WHERE key = ?", (changed, key))
+    asked.clear()
+    for left in (1, 0):
+        with closing(AnalysisCache(path, facts="a", passages="b")) as cache:
+            assert facts_of(cache, ["one", "two"], asked) == right
+        assert len(asked) == left
+        asked.clear()
+
+
+def test_a_damaged_file_is_done_without(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "c.db"
+    texts = [f"turn {number}" for number in range(200)]
+    with closing(AnalysisCache(path, facts="a", passages="b")) as cache:
+        right = facts_of(cache, texts, [])
+    with path.open("r+b") as file:
+        for page in range(2, path.stat().st_size // 4096):
+            file.seek(page * 4096)
+            file.write(b"\xff" * 512)
+    asked: list[str] = []
+    with closing(AnalysisCache(path, facts="a", passages="b")) as cache:
+        for _ in range(2):
+            assert facts_of(cache, texts, asked) == right
+    assert asked == texts * 2
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert str(path) in caplog.text
+
+
+def test_a_busy_file_is_done_without(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ebbtide.analysis.cache._WAIT_SECONDS", 0.05)
+    path = tmp_path / "c.db"
+    with (
+        closing(AnalysisCache(path, facts="a", passages="b")) as cache,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
+        other.execute("BEGIN IMMEDIATE")
+        asked: list[str] = []
+        for _ in range(2):
+            facts_of(cache, ["one"], asked)
+        assert asked == ["one", "one"]
+    assert len(caplog.records) == 1
+    assert "locked" in caplog.text
+
+
+def test_vectors_of_odd_widths_come_back_aligned(tmp_path: Path) -> None:
+    def odd(texts: list[str]) -> list[tuple[CanonicalPassage, ...]]:
+        vector, tokens = np.arange(7, dtype=np.int16), np.ones((3, 7), np.int8)
+        return [(CanonicalPassage(0, 1, vector, tokens),) * 3 for _ in texts]
+
+    for _ in range(2):
+        with closing(AnalysisCache(tmp_path / "c.db", facts="a", passages="b")) as cache:
+            (found,) = cache.passages(["x"], odd)
+        assert all(same((one,), odd(["x"])[0][:1]) for one in found)
+        assert all(p.vector.flags.aligned and p.vector.flags.owndata for p in found)
 
 
 def test_a_memory_is_the_same_with_and_without_it(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import pytest
 from numpy.typing import NDArray
 
 from ebbtide.analysis import embedding
-from ebbtide.analysis.embedding import Embedder, OnnxEmbedder, Passage
+from ebbtide.analysis.canonical import canonical_passages
+from ebbtide.analysis.embedding import Embedder, OnnxEmbedder, Passage, at_once
 from ebbtide.errors import ConfigError
 
 TEXTS = [
@@ -52,6 +53,23 @@ def same(a: Sequence[Passage], b: Sequence[Passage]) -> bool:
         and x.token_spans.tobytes() == y.token_spans.tobytes()
         for x, y in zip(a, b, strict=True)
     )
+
+
+def test_what_is_stored_is_what_encode_gives(embedder: OnnxEmbedder) -> None:
+    texts = [*TEXTS, "", "word " * 2000, TEXTS[0]]
+    expected = [canonical_passages(passages) for passages in embedder.encode(texts)]
+    with ThreadPoolExecutor(2) as executor:
+        ways = [embedder.begin(texts, at_once)(), embedder.begin(texts, executor.submit)()]
+    for found in ways:
+        for some, right in zip(found, expected, strict=True):
+            assert len(some) == len(right)
+            for one, other in zip(some, right, strict=True):
+                assert (one.start, one.end) == (other.start, other.end)
+                assert one.vector.tobytes() == other.vector.tobytes()
+                assert one.tokens is not None
+                assert other.tokens is not None
+                assert one.tokens.shape == other.tokens.shape
+                assert one.tokens.tobytes() == other.tokens.tobytes()
 
 
 def test_it_is_an_embedder(embedder: OnnxEmbedder) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import functools
 import threading
 import unicodedata
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ebbtide import _core
+from ebbtide.analysis.beside import Beside
+from ebbtide.analysis.canonical import CanonicalPassage, canonical_passages
 from ebbtide.analysis.facts import TurnFacts, TurnText
 from ebbtide.errors import ConfigError
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ebbtide.analysis.cache import AnalysisCache
-    from ebbtide.analysis.canonical import CanonicalPassage
-    from ebbtide.analysis.embedding import Passage
+    from ebbtide.analysis.embedding import Passage, Submit
     from ebbtide.analysis.pipeline import SpacyAnalyser
     from ebbtide.analysis.query import QueryFrame
 
@@ -101,6 +101,7 @@ class Analyser:
             nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
         )
         self._lock = threading.Lock()
+        self._beside = Beside()
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -119,27 +120,38 @@ class Analyser:
     def warm_up(self) -> None:
         """Load both models now rather than at the first turn."""
         self.analyse([TurnText("warm-up")])
+        self.question("Warm up?", query_time=None, speakers=(), bare=True)
 
     def analyse(self, turns: Sequence[TurnText]) -> list[Analysis]:
         """Read turns, in order; spaCy and the embedder work side by side."""
         if not turns:
             return []
-        texts = [self._embedded_text(turn) for turn in turns]
-        future = _pool().submit(self.passages, texts)
-        facts = self._facts(turns)
-        encoded = future.result()
+        passages = self._beside.submit(self.passages, self._embedded_texts(turns))
+        return self.joined(turns, self.facts(turns), passages.result())
+
+    def analyse_here(self, turns: Sequence[TurnText]) -> list[Analysis]:
+        """The same on the caller's thread alone, for a process that has one core."""
+        return self.joined(turns, self.facts(turns), self.passages(self._embedded_texts(turns)))
+
+    def joined(
+        self,
+        turns: Sequence[TurnText],
+        facts: Sequence[TurnFacts],
+        passages: Sequence[Sequence[CanonicalPassage]],
+    ) -> list[Analysis]:
+        """Analyses out of what the two readers found, one a turn."""
         vectors: list[Sequence[Any]] = [()] * len(turns)
         if self._cards:
             vectors = self._card_vectors(facts)
         return [
-            Analysis(fact, _without_prefix(passages, text, turn), cards)
-            for fact, passages, text, turn, cards in zip(
-                facts, encoded, texts, turns, vectors, strict=True
+            Analysis(fact, _without_prefix(some, text, turn), cards)
+            for fact, some, text, turn, cards in zip(
+                facts, passages, self._embedded_texts(turns), turns, vectors, strict=True
             )
         ]
 
-    def _facts(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
-        # Facts depend on nothing but the turn: equal ones are read once.
+    def facts(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
+        """Read facts, in order; they depend on nothing but the turn, so equal ones once."""
         distinct = list(dict.fromkeys(turns))
         cache = self._cache()
         read = (
@@ -157,6 +169,26 @@ class Analyser:
         read = self._encode(distinct) if cache is None else cache.passages(distinct, self._encode)
         by_text = dict(zip(distinct, read, strict=True))
         return [by_text[text] for text in texts]
+
+    def begin_passages(
+        self, turns: Sequence[TurnText], submit: Submit
+    ) -> Callable[[], Sequence[Sequence[CanonicalPassage]]]:
+        """Hand out the embedding of turns in parts; the result comes when called for.
+
+        Args:
+            turns: The turns.
+            submit: As that of an executor.
+        """
+        texts = self._embedded_texts(turns)
+        model = self._model()
+        if self._nlp["analysis_cache"] or not hasattr(model, "begin"):
+            return submit(self.passages, texts).result
+        finish: Callable[[], Sequence[Sequence[CanonicalPassage]]] = model.begin(texts, submit)
+        return finish
+
+    def close(self) -> None:
+        """End the thread beside the caller's, unless another analyser uses it."""
+        self._beside.close()
 
     def _cache(self) -> AnalysisCache | None:
         path = self._nlp["analysis_cache"]
@@ -192,13 +224,13 @@ class Analyser:
         # The speakers' names say who, which the ranking handles; left in, they
         # pull the vector towards every turn of that speaker.
         embedded = text if bare else without_names(text, speakers)
-        future = _pool().submit(self._encode_question, embedded, bare)
-        doc = self._spacy.parse(text)
-        frame = build_frame(doc, query_time=query_time, known_speakers=speakers)
+        future = self._beside.submit(self._encode_question, embedded, bare)
+        docs = self._spacy.parse_all([text] if embedded == text else [text, embedded])
+        frame = build_frame(docs[0], query_time=query_time, known_speakers=speakers)
         vector, tokens, spans = future.result()
         terms: list[str | None] = []
         if tokens is not None:
-            parsed = doc if embedded == text else self._spacy.parse(embedded)
+            parsed = docs[-1]
             dated = frame.first is not None or frame.last is not None
             terms = _token_terms(self._spacy, parsed, spans, undated=dated)
         return Question(frame, vector, tokens, terms)
@@ -217,15 +249,18 @@ class Analyser:
                 self._embedder = model
             return self._embedder
 
-    def _embedded_text(self, turn: TurnText) -> str:
-        if turn.speaker and self._nlp["speaker_prefix"]:
-            return f"{turn.speaker}: {turn.text}"
-        return turn.text
+    def _embedded_texts(self, turns: Sequence[TurnText]) -> list[str]:
+        if not self._nlp["speaker_prefix"]:
+            return [turn.text for turn in turns]
+        return [f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text for turn in turns]
 
     def _encode(self, texts: Sequence[str]) -> list[tuple[CanonicalPassage, ...]]:
-        from ebbtide.analysis.canonical import canonical_passages
-
         model = self._model()
+        if hasattr(model, "begin"):
+            from ebbtide.analysis.embedding import at_once
+
+            stored: list[tuple[CanonicalPassage, ...]] = model.begin(texts, at_once)()
+            return stored
         if hasattr(model, "encode"):
             return [canonical_passages(passages) for passages in model.encode(texts)]
         return [
@@ -347,9 +382,3 @@ def _shared_cache(path: str, facts: str, passages: str) -> AnalysisCache:
     from ebbtide.analysis.cache import AnalysisCache
 
     return AnalysisCache(path, facts=facts, passages=passages)
-
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    """One thread beside the caller's, made at the first analysis."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="ebbtide-embed")

@@ -3,12 +3,15 @@
 A cache changes how long a replay takes and nothing else: entries are found by
 the analyser's fingerprint and everything that their content depends on. It is a
 SQLite file of its own, may be shared by processes, and may be deleted at any time.
+Once open it never fails: an entry that is damaged is read anew, and a file that is
+damaged, busy or full is done without.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import sqlite3
 import threading
 import time
@@ -34,8 +37,12 @@ from ebbtide.errors import StoreError
 
 __all__ = ["AnalysisCache"]
 
-_VERSION = 1
+_LOG = logging.getLogger(__name__)
+_VERSION = 2
+_APPLICATION_ID = 0x65626163
+_TABLES = ("facts", "passages")
 _WAIT_SECONDS = 60.0
+_CHECK_BYTES = 8
 _PART = 500
 """Keys of one look-up; SQLite allows 999 parameters at least."""
 
@@ -57,21 +64,42 @@ class AnalysisCache:
         Raises:
             StoreError: ``store.open``: the file cannot be opened, or is something else.
         """
+        self._path = path
         self._readers = {"facts": facts, "passages": passages}
         self._lock = threading.Lock()
+        self._usable = True
         try:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
-            _write_ahead(self._db)
-            self._db.execute("PRAGMA synchronous = OFF")
-            for table in ("facts", "passages"):
-                self._db.execute(
-                    f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB)"
-                    " WITHOUT ROWID"
-                )
         except (OSError, sqlite3.Error) as error:
-            message = f"the analysis cache {path} cannot be opened: {error}; name another file"
-            raise StoreError(message, "store.open") from error
+            raise _unusable(path, error) from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            if not _passing(error):
+                self._db.close()
+                raise _unusable(path, error) from error
+            self._give_up(error)
+
+    def _prepare(self) -> None:
+        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+        if application != _APPLICATION_ID and (application or tables - set(_TABLES)):
+            raise sqlite3.DatabaseError("it is a database of another kind")
+        _write_ahead(self._db)
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        for table in _TABLES:
+            self._db.execute(
+                f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB)"
+                " WITHOUT ROWID"
+            )
+
+    def _give_up(self, error: Exception) -> None:
+        """Go on without the file: it saves time, and is no reason to fail."""
+        if self._usable:
+            _LOG.warning("the analysis cache %s is not used from here on: %s", self._path, error)
+        self._usable = False
 
     def facts(
         self, turns: Sequence[TurnText], read: Callable[[list[TurnText]], list[TurnFacts]]
@@ -103,11 +131,15 @@ class AnalysisCache:
         pack: Callable[[_Read], bytes],
         unpack: Callable[[bytes], _Read],
     ) -> list[_Read]:
-        found = {key: unpack(value) for key, value in self._look_up(table, keys)}
+        found = {}
+        for key, value in self._look_up(table, keys):
+            payload = _unsealed(value)
+            if payload is not None:
+                found[key] = unpack(payload)
         missing = {k: item for k, item in zip(keys, given, strict=True) if k not in found}
         if missing:
             made = dict(zip(missing, read(list(missing.values())), strict=True))
-            self._keep(table, [(key, pack(value)) for key, value in made.items()])
+            self._keep(table, [(key, _sealed(pack(value))) for key, value in made.items()])
             found |= made
         return [found[key] for key in keys]
 
@@ -115,18 +147,29 @@ class AnalysisCache:
         rows: list[tuple[bytes, bytes]] = []
         distinct = list(dict.fromkeys(keys))
         with self._lock:
-            for first in range(0, len(distinct), _PART):
+            for first in range(0, len(distinct) if self._usable else 0, _PART):
                 part = distinct[first : first + _PART]
                 marks = ",".join("?" * len(part))
                 sql = f"SELECT key, value FROM {table} WHERE key IN ({marks})"
-                with closing(self._db.execute(sql, part)) as cursor:
-                    rows += cursor.fetchall()
+                try:
+                    with closing(self._db.execute(sql, part)) as cursor:
+                        rows += cursor.fetchall()
+                except sqlite3.Error as error:
+                    self._give_up(error)
+                    break
         return rows
 
     def _keep(self, table: str, rows: list[tuple[bytes, bytes]]) -> None:
-        with self._lock, self._db:
-            # Another process may have read the same text meanwhile, to the same result.
-            self._db.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?)", rows)
+        with self._lock:
+            if not self._usable:
+                return
+            try:
+                with self._db:
+                    # Another process may have read the same text meanwhile, to the same
+                    # result; what is there may also be a damaged entry.
+                    self._db.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", rows)
+            except sqlite3.Error as error:
+                self._give_up(error)
 
     def _turn_key(self, turn: TurnText) -> bytes:
         moment = None if turn.timestamp is None else turn.timestamp.isoformat()
@@ -135,6 +178,36 @@ class AnalysisCache:
     def _key(self, table: str, *parts: str | None) -> bytes:
         identity = json.dumps([_VERSION, table, self._readers[table], *parts])
         return hashlib.blake2b(identity.encode(), digest_size=16).digest()
+
+
+def _unusable(path: str | Path, error: Exception) -> StoreError:
+    message = f"the analysis cache {path} cannot be opened: {error}; name another file"
+    return StoreError(message, "store.open")
+
+
+def _passing(error: Exception) -> bool:
+    """Whether the right file was named, and only cannot be used now."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+    )
+
+
+def _sealed(payload: bytes) -> bytes:
+    """With a checksum in front: SQLite notices damage to pages, not to values."""
+    return hashlib.blake2b(payload, digest_size=_CHECK_BYTES).digest() + payload
+
+
+def _unsealed(value: object) -> bytes | None:
+    """What was sealed; None where it is not as it was."""
+    if not isinstance(value, bytes):
+        return None
+    payload = value[_CHECK_BYTES:]
+    return payload if _sealed(payload) == value else None
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
@@ -191,7 +264,8 @@ def _unpack_passages(data: bytes) -> tuple[CanonicalPassage, ...]:
     passages = []
     at = 0
     for start, end, width, count in json.loads(head):
-        vector = np.frombuffer(body, "<i2", width, at).astype(np.int16, copy=False)
+        # A copy: behind an odd number of bytes the buffer's own numbers lie unaligned.
+        vector = np.frombuffer(body, "<i2", width, at).astype(np.int16)
         at += 2 * width
         tokens = None
         if count is not None:

@@ -9,7 +9,7 @@ So vectors come out raw, not of unit length: whoever compares them normalises.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -17,22 +17,39 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ebbtide import _core
+from ebbtide.analysis.canonical import CanonicalPassage
 from ebbtide.analysis.embedding_model import default_directory, load_model
 from ebbtide.errors import ConfigError
 
-__all__ = ["Embedder", "OnnxEmbedder", "Passage"]
+__all__ = ["Embedder", "OnnxEmbedder", "Passage", "Pending", "Submit", "at_once"]
 
 GROUP_ROWS = 16
 """Rows of one forward pass; beyond it, nothing is gained."""
 
-GROUP_TOKENS = 2048
-"""Word pieces of one forward pass: attention needs memory by their square."""
+GROUP_TOKENS = 1024
+"""Word pieces of one forward pass: more take memory, and no less time."""
 
 OVERLAP = 64
 """Word pieces that neighbouring passages of a long text share, at least."""
 
 _Ids = tuple[int, ...]
+_Rows = NDArray[np.float32]
+_Kept = TypeVar("_Kept")
 _Array = TypeVar("_Array", bound=NDArray[Any])
+_Result = TypeVar("_Result", covariant=True)
+
+
+class Pending(Protocol[_Result]):
+    """A result on its way, such as a ``Future``."""
+
+    def result(self) -> _Result:
+        """Wait for it."""
+        ...
+
+
+Submit = Callable[..., Pending[Any]]
+"""``submit(function, *arguments)``: run it now or later, here or beside."""
 
 
 @runtime_checkable
@@ -125,7 +142,8 @@ class OnnxEmbedder:
             raise ConfigError(f"the tokenizer in {str(path)!r} does not know the letter a")
         self._lead = tuple(sample.ids[: content[0]])
         self._trail = tuple(sample.ids[content[-1] + 1 :])
-        self._size = self._model.max_tokens - len(self._lead) - len(self._trail)
+        self._ends = len(self._lead) + len(self._trail)
+        self._size = self._model.max_tokens - self._ends
         if self._size < 1:
             raise ConfigError(f"max_tokens of the model in {str(path)!r} leaves no room for text")
 
@@ -140,10 +158,43 @@ class OnnxEmbedder:
         large collections in parts.
         """
         windows = [self._windows(text) for text in texts]
-        hidden = self._forward(
-            (window.ids for some in windows for window in some), lambda rows: rows.copy()
-        )
+        hidden = self._forward((window.ids for some in windows for window in some), np.copy)
         return [[self._passage(window, hidden) for window in some] for some in windows]
+
+    def begin(
+        self, texts: Sequence[str], submit: Submit
+    ) -> Callable[[], list[tuple[CanonicalPassage, ...]]]:
+        """Hand out the forward passes of many texts; the result comes when called for.
+
+        The same as ``canonical_passages`` of each of :meth:`encode`, but no more
+        than one forward pass a thread is held in float32.
+
+        Args:
+            texts: The texts.
+            submit: Called as ``submit(function, *arguments)`` for every forward
+                pass, as that of an executor; it may run them in any order.
+        """
+        windows = [self._windows(text) for text in texts]
+        sequences = (window.ids for some in windows for window in some)
+        parts = self._begin(sequences, submit, self._canonical)
+
+        def finish() -> list[tuple[CanonicalPassage, ...]]:
+            found = _merged(parts)
+            found[()] = self._canonical(np.zeros((self._ends, self.dimension), np.float32))
+            return [
+                tuple(CanonicalPassage(w.start, w.end, *found[w.ids]) for w in some)
+                for some in windows
+            ]
+
+        return finish
+
+    def _canonical(self, rows: _Rows) -> tuple[NDArray[np.int16], NDArray[np.int8]]:
+        """What a sequence of word pieces is stored as: its vector, and those of its pieces."""
+        vector = _core.unit_vectors(self._pool(rows).reshape(1, -1))[0]
+        return vector, _core.token_vectors(self._without_ends(rows))
+
+    def _without_ends(self, rows: _Rows) -> _Rows:
+        return rows[len(self._lead) : len(rows) - len(self._trail)]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One vector a text, float32 [n, d]: that of its first passage.
@@ -173,7 +224,7 @@ class OnnxEmbedder:
         a question over the length limit, the first passage.
         """
         bare = self._windows(text, only_first=True)[0]
-        hidden = self._forward([bare.ids], lambda rows: rows.copy())
+        hidden = self._forward([bare.ids], np.copy)
         passage = self._passage(bare, hidden)
         if not self.query_prefix or not bare.ids:
             return passage
@@ -205,7 +256,7 @@ class OnnxEmbedder:
         if window.ids:
             rows = _frozen(hidden[window.ids])
             vector = _frozen(self._pool(rows))
-            tokens = rows[len(self._lead) : len(rows) - len(self._trail)]
+            tokens = self._without_ends(rows)
         else:
             vector = _frozen(np.zeros(self.dimension, np.float32))
             tokens = _frozen(np.zeros((0, self.dimension), np.float32))
@@ -218,30 +269,50 @@ class OnnxEmbedder:
         return pooled
 
     def _forward(
-        self,
-        sequences: Sequence[_Ids] | Iterator[_Ids],
-        keep: Callable[[NDArray[np.float32]], NDArray[np.float32]],
-    ) -> dict[_Ids, NDArray[np.float32]]:
-        """Run every distinct sequence once; ``keep`` takes what is wanted of its rows.
+        self, sequences: Iterable[_Ids], keep: Callable[[_Rows], _Kept]
+    ) -> dict[_Ids, _Kept]:
+        """Run every distinct sequence once; ``keep`` takes what is wanted of its rows."""
+        return _merged(self._begin(sequences, at_once, keep))
 
-        ``keep`` must copy: its argument is a view of the whole group's output.
-        """
+    def _begin(
+        self, sequences: Iterable[_Ids], submit: Submit, keep: Callable[[_Rows], _Kept]
+    ) -> list[Pending[dict[_Ids, _Kept]]]:
         unique = sorted((ids for ids in dict.fromkeys(sequences) if ids), key=len)
-        result = {}
-        for group in _groups(unique):
-            ids = np.array(group, np.int64)
-            feeds = {
-                name: (
-                    ids.astype(kind)
-                    if name == "input_ids"
-                    else np.full(ids.shape, name == "attention_mask", kind)
-                )
-                for name, kind in self._model.inputs
-            }
-            (hidden,) = self._model.session.run([self._model.output], feeds)
-            for key, rows in zip(group, hidden, strict=True):
-                result[key] = keep(rows.astype(np.float32, copy=False))
-        return result
+        return [submit(self._run, group, keep) for group in _groups(unique)]
+
+    def _run(self, group: list[_Ids], keep: Callable[[_Rows], _Kept]) -> dict[_Ids, _Kept]:
+        """One forward pass; ``keep`` must copy, for it is given views of the whole output."""
+        ids = np.array(group, np.int64)
+        feeds = {
+            name: (
+                ids.astype(kind)
+                if name == "input_ids"
+                else np.full(ids.shape, name == "attention_mask", kind)
+            )
+            for name, kind in self._model.inputs
+        }
+        (hidden,) = self._model.session.run([self._model.output], feeds)
+        rows = hidden.astype(np.float32, copy=False)
+        return {key: keep(some) for key, some in zip(group, rows, strict=True)}
+
+
+class _AtOnce:
+    """A result that is there already."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def result(self) -> Any:
+        return self._value
+
+
+def at_once(function: Callable[..., Any], *arguments: Any) -> Pending[Any]:
+    """A ``submit`` that waits."""
+    return _AtOnce(function(*arguments))
+
+
+def _merged(parts: Iterable[Pending[dict[_Ids, _Kept]]]) -> dict[_Ids, _Kept]:
+    return {ids: rows for part in parts for ids, rows in part.result().items()}
 
 
 def _frozen(array: _Array) -> _Array:

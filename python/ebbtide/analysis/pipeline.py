@@ -110,6 +110,12 @@ class SpacyAnalyser:
         with self._lock:
             return self._loaded()(for_matching(text)[:_PIECE_CHARACTERS])
 
+    def parse_all(self, texts: Sequence[str]) -> list[Doc]:
+        """:meth:`parse` for several texts at once, which takes little longer than one."""
+        with self._lock:
+            cut = [for_matching(text)[:_PIECE_CHARACTERS] for text in texts]
+            return list(self._loaded().pipe(cut))
+
     def terms(self, doc: Doc) -> tuple[str, ...]:
         """The terms of a parse, made as the index makes them."""
         return self._adapter.terms(doc)
@@ -159,7 +165,7 @@ class SpacyAnalyser:
         self, turn: TurnText, raw: str, parts: list[tuple[tuple[int, int], Doc]]
     ) -> TurnFacts:
         tokens = sum(len(doc) for _, doc in parts)
-        semantic = sum(token.pos_ in _SEMANTIC_POS for _, doc in parts for token in doc)
+        semantic = sum(map(_semantic, (doc for _, doc in parts)))
         entities = tuple(
             entity for (start, _), doc in parts for entity in self._entities(turn.text, doc, start)
         )
@@ -275,6 +281,12 @@ def _load(name: str) -> Language:
 
 def _pieces(text: str) -> list[tuple[int, int]]:
     return split_at_whitespace(text, _PIECE_CHARACTERS)
+
+
+def _semantic(doc: Doc) -> int:
+    """How many tokens are nouns, verbs, adjectives or names."""
+    codes = {doc.vocab.strings[name] for name in _SEMANTIC_POS}
+    return sum(code in codes for code in doc.to_array("POS").tolist())
 
 
 def _density(text: str, semantic: int, tokens: int) -> float:

@@ -102,6 +102,8 @@ def _compound_terms(surface: str) -> list[str]:
 
 
 def _split_case(piece: str) -> list[str]:
+    if piece[1:].islower():
+        return [piece]
     parts = _CAMEL.findall(piece)
     mixed = (
         len(parts) > 1 and "".join(parts) == piece and re.search(r"[a-z][A-Z]|[A-Z]{2}[a-z]", piece)
@@ -111,7 +113,8 @@ def _split_case(piece: str) -> list[str]:
 
 def _word_terms(token: Token) -> list[str]:
     surface = token.text.strip()
-    if not surface or token.is_space or not any(character.isalnum() for character in surface):
+    # Nearly every token is all letters or all punctuation; the loop is for the rest.
+    if not surface.isalnum() and not any(map(str.isalnum, surface)):
         return []
     lower = nfc_lower(surface)
     if lower in _NEGATIONS:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ebbtide.config import Config
-    from ebbtide.memory import Memory
     from ebbtide.replay import ReplaySummary
     from ebbtide.transcripts import Transcript
     from ebbtide.types import WriteReport
@@ -58,9 +57,14 @@ def replay(
     config: ConfigOption = None,
     preset: PresetOption = None,
     token_budget: TokenBudgetOption = None,
-    batch_size: Annotated[
-        int, typer.Option(min=1, help="Turns analysed and committed together.")
-    ] = 64,
+    batch_size: Annotated[int, typer.Option(min=1, help="Turns committed together.")] = 64,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Processes that analyse, each with 350 MB of models; 1 uses two threads.",
+        ),
+    ] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Replay transcripts into a store. Run again, it goes on where it stopped.
@@ -74,7 +78,9 @@ def replay(
     """
     settings = settings_from(config, preset, token_budget)
     try:
-        summaries = _replay_files(files, store, settings, namespace, conversation, batch_size)
+        summaries = _replay_files(
+            files, store, settings, namespace, conversation, batch_size, workers
+        )
     except KeyboardInterrupt:
         summaries = []
     if not summaries or not all(summary.finished for summary in summaries):
@@ -99,27 +105,28 @@ def _replay_files(
     namespace: str | None,
     conversation: str | None,
     batch_size: int,
+    workers: int,
 ) -> list[ReplaySummary]:
     """Replay every conversation that is asked for, until one is interrupted."""
     from ebbtide.cli.progress import progress_bar, stop_on_interrupt
+    from ebbtide.replay import ReplayJob, replay_all
     from ebbtide.store import Store
 
-    summaries: list[ReplaySummary] = []
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_interrupt())
         bar = stack.enter_context(progress_bar())
-        opened: Store | None = None
-        for transcript in _wanted(files, conversation, qualified=namespace is not None):
-            if opened is None:
-                # Only now: a file that is no transcript leaves no store behind.
-                opened = stack.enter_context(Store.open(store, config=settings))
-            memory = opened.memory(
-                namespace if namespace is not None else transcript.name or "default"
-            )
-            summaries.append(_replay_one(memory, transcript, batch_size, bar, stop))
-            if not summaries[-1].finished:
-                break
-    return summaries
+
+        def jobs() -> Iterator[ReplayJob]:
+            opened: Store | None = None
+            for transcript in _wanted(files, conversation, qualified=namespace is not None):
+                if opened is None:
+                    # Only now: a file that is no transcript leaves no store behind.
+                    opened = stack.enter_context(Store.open(store, config=settings))
+                name = namespace if namespace is not None else transcript.name or "default"
+                shown = _bar(bar, transcript)
+                yield ReplayJob(opened.memory(name), transcript.turns, shown)
+
+        return list(replay_all(jobs(), batch_size=batch_size, workers=workers, stop=stop))
 
 
 def _wanted(
@@ -148,29 +155,20 @@ def _wanted(
     raise InputError(message, "input.transcript")
 
 
-def _replay_one(
-    memory: Memory,
-    transcript: Transcript,
-    batch_size: int,
-    bar: Progress,
-    stop: Callable[[], bool],
-) -> ReplaySummary:
+def _bar(bars: Progress, transcript: Transcript) -> Callable[[ReplaySummary, WriteReport], None]:
+    """A bar for one transcript; returns what moves it on."""
     from ebbtide.cli import show
-    from ebbtide.replay import replay as replay_turns
 
     label = transcript.name or transcript.path.name
-    task = bar.add_task(label, total=transcript.total, note="")
+    task = bars.add_task(label, total=transcript.total, note="")
 
     def advance(summary: ReplaySummary, report: WriteReport) -> None:
         # Healthy, unstable, critical; their names would not fit 80 columns.
         tiers = "/".join(str(report.tiers.get(name, 0)) for name in show.TIERS)
         note = f"{summary.turns_per_second:.0f} turns/s, tiers {tiers}"
-        bar.update(task, completed=summary.turns + summary.skipped, note=note)
+        bars.update(task, completed=summary.turns + summary.skipped, note=note)
+        finished = [other for other in bars.tasks if other.finished and other.visible]
+        if len(finished) > _BARS:
+            bars.update(finished[0].id, visible=False)
 
-    summary = replay_turns(
-        memory, transcript.turns, batch_size=batch_size, progress=advance, stop=stop
-    )
-    finished = [other for other in bar.tasks if other.finished and other.visible]
-    if len(finished) > _BARS:
-        bar.update(finished[0].id, visible=False)
-    return summary
+    return advance

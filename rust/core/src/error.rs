@@ -87,6 +87,8 @@ codes! {
     LlmAnswer = "llm.answer",
     /// Another memory system, run beside this one, failed, fell silent or ended.
     PeerFailed = "peer.failed",
+    /// A worker process of a replay ended on its own.
+    WorkerFailed = "worker.failed",
 }
 
 /// What went wrong, and what to do about it.

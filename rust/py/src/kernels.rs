@@ -102,10 +102,10 @@ fn hits<'py>(py: Python<'py>, found: Vec<(u64, f64)>) -> Hits<'py> {
     (rows.into_pyarray(py), scores.into_pyarray(py))
 }
 
-/// Effective scores and tiers (eq. 16-20).
-/// Effective scores and tiers.
+/// One number and one tier an entry.
 type Decayed<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>);
 
+/// Effective scores and tiers (eq. 16-20).
 #[pyfunction]
 #[pyo3(signature = (omega, age, *, lambda_base, inertia, healthy_min, critical_max))]
 pub fn kernel_decay<'py>(

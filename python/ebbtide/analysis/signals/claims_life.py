@@ -19,6 +19,7 @@ from ebbtide.analysis.signals.values import (
     object_phrases,
     place_name,
 )
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["life_claims"]
 
@@ -27,33 +28,33 @@ _HAVE = r"(?:have|has|'ve|'s)"
 _NOT = (
     r"(?P<neg>(?:don't|do not|doesn't|does not|no longer|not|never|am not|'m not|isn't|aren't)\s+)?"
 )
-_LIVES = re.compile(
+_LIVES = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:{_BE} )?{ADVERBS}{_NOT}{ADVERBS}(?:{_HAVE} )?(?:been )?{ADVERBS}"
     "(?P<verb>lives?|living|lived|based|resides?|reside|residing"
     r"|resided)\s+(?:right )?(?:in|at)\s+)"
 )
-_USED = re.compile(
+_USED = guarded(
     SUBJECT + r"(?i:used to (?P<verb>live|work|reside|stay)\s+(?P<p>in|at|for|as)\s+(?:an? )?)"
 )
-_MOVED = re.compile(
+_MOVED = guarded(
     SUBJECT
     + rf"(?i:(?:{_HAVE} )?{ADVERBS}(?:moved|relocated)\s+(?:back |over |down |out |up |away "
     "|here )?"
     r"(?:with [\w ]{2,20}? )?(?:from (?P<old>[\w' .-]{2,30}?) )?to\s+)"
 )
-_FROM = re.compile(SUBJECT + rf"(?i:{_BE} {ADVERBS}(?:originally )?from\s+)")
-_GREW = re.compile(SUBJECT + r"(?i:grew up in\s+)")
-_JOB = re.compile(
+_FROM = guarded(SUBJECT + rf"(?i:{_BE} {ADVERBS}(?:originally )?from\s+)")
+_GREW = guarded(SUBJECT + r"(?i:grew up in\s+)")
+_JOB = guarded(
     SUBJECT + rf"(?i:(?:{_BE} |{_HAVE} )?(?:been )?{ADVERBS}{_NOT}{ADVERBS}"
     "(?P<verb>works?|working|worked|got a (?:new )?job|started (?:a new job"
     r"|working))\s+(?:full[- ]time |part[- ]time |now )?as\s+(?:an?|the)\s+)"
 )
-_EMPLOYER = re.compile(
+_EMPLOYER = guarded(
     SUBJECT + f"(?i:(?:{_BE} |{_HAVE} )?(?:been )?{ADVERBS}{_NOT}{ADVERBS}(?P<verb>works?|working"
     r"|worked)\s+"
     r"(?:full[- ]time |part[- ]time |now )?(?:at|for)\s+)"
 )
-_NEW_JOB = re.compile(
+_NEW_JOB = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:{_HAVE} )?{ADVERBS}(?:got|started|accepted|landed|found|took) "
     r"(?:a |my )?(?:new )?(?:job|position|role) (?:at|with)\s+)"
 )
@@ -61,7 +62,7 @@ _NEW_JOB = re.compile(
 _EMPLOYMENT = (
     (
         "out of work",
-        re.compile(
+        guarded(
             r"\b(?:lost|quit) my job\b|\bI (?:just |recently )?(?:got|was|'ve been|have been) "
             r"(?:fired|laid off)\b",
             re.IGNORECASE,
@@ -69,7 +70,7 @@ _EMPLOYMENT = (
     ),
     (
         "self-employed",
-        re.compile(
+        guarded(
             r"\bI(?:'ve| have)? (?:just |finally |officially |recently )*"
             r"(?:started|opened|launched) "
             r"(?:my own|an? (?:[\w-]+ ){0,2}(?:business|store|shop|studio|company|startup))\b",
@@ -78,7 +79,7 @@ _EMPLOYMENT = (
     ),
     (
         "employed",
-        re.compile(
+        guarded(
             r"\b(?:got|started|found|landed|enjoying|enjoy|love|loving) (?:a|my) new job\b"
             r"|\bI (?:just )?got promoted\b|\bI(?:'ve| have)? (?:just )?signed with\b",
             re.IGNORECASE,
@@ -86,8 +87,8 @@ _EMPLOYMENT = (
     ),
 )
 # "Since I lost my job" looks back; it does not say how things stand.
-_LOOKS_BACK = re.compile(r"\b(?:since|after|before|because|cause|when|if)\b", re.IGNORECASE)
-_OCCUPATION = re.compile(
+_LOOKS_BACK = guarded(r"\b(?:since|after|before|because|cause|when|if)\b", re.IGNORECASE)
+_OCCUPATION = guarded(
     SUBJECT
     + rf"(?i:(?P<be>{_BE}|was|were) {ADVERBS}{_NOT}{ADVERBS}an?\s+(?P<job>(?:[\w-]+ )?(?:[\w-]*"
     "(?:ologist|therapist|dentist|teacher|engineer|developer|designer|programmer|lawyer"
@@ -99,47 +100,47 @@ _OCCUPATION = re.compile(
     r"|architect|consultant|analyst|counselor|counsellor|firefighter|mechanic|paramedic|economist"
     r"|student)))\b)"
 )
-_STATUS = re.compile(
+_STATUS = guarded(
     SUBJECT
     + rf"(?i:(?P<be>{_BE}|was|were|got|{_HAVE} been|just got) {ADVERBS}(?:newly )?{_NOT}{ADVERBS}"
     r"(?P<status>single|married|engaged|divorced|widowed|separated)\b(?! (?:mom|mum|dad"
     r"|parent|mother|father|by|in|with|minded|out|from|of)\b))"
 )
-_NAME = re.compile(
+_NAME = guarded(
     r"(?P<whose>\b[Mm]y (?P<what>(?:[\w-]+ )?[\w-]+)'s) name (?i:is|was|'s)\s+(?P<neg>not )?"
     r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
     r"|(?P<own>\b[Mm]y) name(?i: is|'s)\s+(?P<own_value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
     r"|\b[Mm]y (?P<called>(?:[\w-]+ )?[\w-]+) (?i:is|'s) (?:called"
     r"|named)\s+(?P<called_value>[A-Z][\w'-]*)"
 )
-_COUNT = re.compile(
+_COUNT = guarded(
     SUBJECT
     + rf"(?i:{ADVERBS}(?:have|has|'ve got|have got|own|owns)\s+(?P<number>\d{{1,4}}|"
     + "|".join(NUMBER_WORDS)
     + r")\s+)"
 )
-_AGE = re.compile(
+_AGE = guarded(
     SUBJECT
     + rf"(?i:{_BE} {ADVERBS}(?:turning )?(?P<age>\d{{1,3}})(?: years?[- ]old\b|\s*[.!,]|\s*$))"
 )
-_DIET = re.compile(
+_DIET = guarded(
     SUBJECT + f"(?i:(?P<be>{_BE}|was|were|went|became|turned"
     f"|{_HAVE} been) {ADVERBS}{_NOT}{ADVERBS}(?:an? )?(?:strict )?"
     r"(?P<diet>vegan|vegetarian|pescatarian|omnivore)\b(?!\s+(?:food|recipes?|dish"
     "|restaurant|ice)))"
 )
-_ALLERGY = re.compile(
+_ALLERGY = guarded(
     SUBJECT + rf"(?i:{_BE} {ADVERBS}{_NOT}{ADVERBS}(?:severely |very )?allergic to\s+)"
 )
-_INTOLERANT = re.compile(
+_INTOLERANT = guarded(
     SUBJECT + rf"(?i:{_BE} {ADVERBS}{_NOT}{ADVERBS}(?P<what>lactose|gluten)[ -]intolerant\b)"
 )
-_OVER = re.compile(r"\b(?:any ?more|any longer|no longer)\b", re.IGNORECASE)
+_OVER = guarded(r"\b(?:any ?more|any longer|no longer)\b", re.IGNORECASE)
 _UNCOUNTED = word_set(
     """hour minute day week month year second time thing idea question option more reason way point
     choice other to of"""
 )
-_LONG_PAST = re.compile(
+_LONG_PAST = guarded(
     r"\b(?:when (?:I|we) (?:was|were)|years ago|as a (?:kid|child)|back then)\b", re.IGNORECASE
 )
 

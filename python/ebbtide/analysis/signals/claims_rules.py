@@ -11,11 +11,12 @@ from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.cues_constraint import CONSTRAINT, CONSTRAINT_NOT
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import action_phrase
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["constraint_claims"]
 
 _LEAD = r"^\W*(?:(?:please|and|but|so|also|ok|okay|just|remember|note|actually|now)\b[\s,:]*)*"
-_STATED = re.compile(
+_STATED = guarded(
     _LEAD + r"(?P<what>[\w' /-]{2,80}?)\s*(?:is|are|isn't|aren't|'s|was"
     r"|were)\s+(?P<middle>(?:(?:now|strictly|no longer|still|not|again|also|currently"
     r"|never)\s+)*)"
@@ -23,12 +24,12 @@ _STATED = re.compile(
     r"|required|mandatory|compulsory)\b",
     re.IGNORECASE,
 )
-_IMPERATIVE = re.compile(
+_IMPERATIVE = guarded(
     _LEAD + "(?P<word>(?:do not|don't|never) forget to|(?:do not|don't|never)(?: ever)?|avoid"
     r"|always|only(?= use)|(?=use\b))\s*",
     re.IGNORECASE,
 )
-_MODAL = re.compile(
+_MODAL = guarded(
     r"(?P<who>\b(?:you|we|I|they|[\w-]+(?: [\w-]+){0,3}?))\s+"
     "(?P<word>must not|mustn't|must never|must|may not|shall not|cannot|can't|can not"
     "|have to|has to"
@@ -36,19 +37,19 @@ _MODAL = re.compile(
     r"|can)\s+(?:now |only |always |again )*(?=[a-z])",
     re.IGNORECASE,
 )
-_EATS = re.compile(
+_EATS = guarded(
     r"\bI (?P<word>don't|do not|can't|cannot|can not|never|no longer|can|can now|(?=(?:eat"
     r"|drink)\b))\s*(?:now |also )*(?=(?:eat|drink|tolerate|consume)\b|(?<=can't )have\b"
     r"|(?<=cannot )have\b)",
     re.IGNORECASE,
 )
 _PRONOUNS = word_set("it that this he she they there i we you")
-_DENIAL = re.compile(r"\b(?:not|no longer|never)\b|n't", re.IGNORECASE)
+_DENIAL = guarded(r"\b(?:not|no longer|never)\b|n't", re.IGNORECASE)
 _FORBIDDING = re.compile(r"forbidden|prohibited|banned|off", re.IGNORECASE)
-_REQUIRING = re.compile(r"required|mandatory|compulsory", re.IGNORECASE)
+_REQUIRING = guarded(r"required|mandatory|compulsory", re.IGNORECASE)
 # A habit given up is a change of taste, not a rule.
-_ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
-_AGAIN = re.compile(r"\b(?:again|now|from now on)\b", re.IGNORECASE)
+_ANYMORE = guarded(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
+_AGAIN = guarded(r"\b(?:again|now|from now on)\b", re.IGNORECASE)
 
 
 def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:

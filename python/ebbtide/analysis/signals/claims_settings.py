@@ -9,6 +9,7 @@ from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.text import Clause, Sentence
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["replacement_claims", "setting_claims"]
 
@@ -57,24 +58,24 @@ _SOFT = (
     r"|on|at|in|by|the|about|around|at most|up to|port|version)\s+)*"
 )
 _NP = r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,7}?[\w.#/+-]+)"
-_SETTING = re.compile(
+_SETTING = guarded(
     r"(?i:(?:^|\b(?:the|our|my|its|this|and|actually"
     rf"|correction)\b)[\s,:]*){_NP}\s*(?i:\b{_LINK}(?:\s+|(?<==))(?P<neg>not )?{_SOFT})"
     rf"(?P<value>(?i:{_VALUE})|{_NAMED})(?P<tail>.*)$"
 )
-_IS_NOT = re.compile(
+_IS_NOT = guarded(
     rf"(?i:(?:^|\b(?:the|our|my|its|this)\b)[\s,:]*){_NP}\s+(?i:(?P<be>is|are|was"
     rf"|were)(?:n't| not)\s+{_SOFT})"
     f"(?P<old>(?i:{_VALUE})|{_NAMED}),? (?i:but (?:rather )?{_SOFT})(?P<value>"
     f"(?i:{_VALUE})|{_NAMED})"
 )
-_ON_PORT = re.compile(
+_ON_PORT = guarded(
     r"(?i:(?:^|\b(?:the|our|my|and)\s+)(?P<np>(?:[\w-]+ ){0,4}?)"
     "(?:now |currently |is |are |actually )*(?:deploys?|runs?|running|listens?|listening"
     "|serves?|starts?|exposed|hosted|deployed)"
     r" (?:now |up )?(?:on|at) port (?P<value>\d{1,5}))(?P<tail>.*)$"
 )
-_FROM_TO = re.compile(
+_FROM_TO = guarded(
     rf"(?i:(?:^|\b(?:the|our|my)\b)\s*){_NP}\s+(?i:(?:has |have |was |were |is "
     "|been )*(?:changed|moved|switched|went|rescheduled|postponed|shifted)"
     f" from {_SOFT})(?P<old>(?i:{_VALUE})|{_NAMED})(?i: to {_SOFT})(?P<value>(?i:{_VALUE})"
@@ -85,21 +86,21 @@ _NOT_OLD = re.compile(
     rf"|no longer)\s+{_SOFT}(?P<old>(?i:{_VALUE})|{_NAMED})"
 )
 _TERM = r"[\w$€£.+#/-]+(?: [A-Z\d][\w.+#-]*){0,3}"
-_USE_INSTEAD = re.compile(
+_USE_INSTEAD = guarded(
     r"(?i:\b(?:use|using|take|choose|pick|buy|book|call (?:him|her|it|me)|put) (?:the "
     f"|an? )?)(?P<value>{_TERM}(?: [a-z]+)?)"
     rf"(?i: instead of | rather than | in place of )(?i:the |an? )?(?P<old>{_TERM})"
 )
-_SWITCHED = re.compile(
+_SWITCHED = guarded(
     r"(?i:\b(?:switch(?:ed)?|migrat(?:ed?|ing)|chang(?:ed|e)|converted"
     f"|moved) (?:over )?from (?:the |an? )?)(?P<old>{_TERM})"
     rf"(?i: to (?:the |an? )?)(?P<value>{_TERM})"
 )
-_REPLACED = re.compile(
+_REPLACED = guarded(
     r"(?i:\breplac(?:e|ed) (?:the |an? |our "
     f"|my )?)(?P<old>{_TERM}(?: [a-z]+)?)(?i: with (?:the |an? )?)(?P<value>{_TERM})"
 )
-_MEANT = re.compile(
+_MEANT = guarded(
     r"(?i:\b(?:I|we) (?:meant|said) (?:the |an? |on "
     f"|in )*)(?P<value>{_TERM})(?i:,? not (?:the |an? |on |in )*)(?P<old>{_TERM})"
 )

@@ -11,44 +11,43 @@ from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, 
 from ebbtide.analysis.signals.cues_preference import PREFERENCE_NOT
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import object_phrases
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["taste_claims"]
 
 _LIKES = r"(?:love|like|enjoy|adore)s?"
 _DISLIKES = r"(?:hate|dislike|loathe|despise|detest)s?"
 _DENIAL = r"(?P<neg>(?:don't|do not|doesn't|does not|never|no longer|didn't)\s+)?"
-_LIKE = re.compile(
+_LIKE = guarded(
     SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?P<used>used to )?(?P<verb>{_LIKES}|{_DISLIKES}"
     rf"|(?:can't|cannot|can not) stand|(?:'m|am|is|'s|are|'re) {ADVERBS}(?P<neg2>not )?{ADVERBS}"
     "(?:(?:a )?(?:big |huge )?fans? of|into|fond of|passionate about|keen on|obsessed with"
     "|crazy about))"
     r"\s+(?:to )?)"
 )
-_CHOICE = re.compile(SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?:would |'d )?prefers?\s+)")
-_ANYMORE = re.compile(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
-_OVER = re.compile(r"\s+(?:over|to|rather than|instead of)\s+", re.IGNORECASE)
-_FOR = re.compile(r"\s+(?:for|when it comes to)\s+(?!me\b|us\b|now\b|the moment)", re.IGNORECASE)
-_FAVOURITE = re.compile(
+_CHOICE = guarded(SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?:would |'d )?prefers?\s+)")
+_ANYMORE = guarded(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
+_OVER = guarded(r"\s+(?:over|to|rather than|instead of)\s+", re.IGNORECASE)
+_FOR = guarded(r"\s+(?:for|when it comes to)\s+(?!me\b|us\b|now\b|the moment)", re.IGNORECASE)
+_FAVOURITE = guarded(
     r"(?P<whose>\b[Mm]y|\b[A-Z][\w-]+'s)\s+(?i:(?:new |all[- ]time "
     r"|absolute )?(?:favou?rite|fave?)\s+"
     r"(?P<kind>[\w-]+(?: [\w-]+)?)\s+(?P<be>is|are|was|were|'s)\s+(?P<neg>not )?(?:still "
     "|now |definitely |the )*)"
 )
-_IS_FAVOURITE = re.compile(
+_IS_FAVOURITE = guarded(
     r"(?P<value>[\w'-]+(?: [\w'-]+){0,3})\s+(?i:is|are)\s+(?i:now |still |definitely |probably )*"
     r"(?P<whose>[Mm]y|[A-Z][\w-]+'s)\s+(?i:(?:all[- ]time |absolute )?(?:favou?rite"
     r"|fave?)\s+(?P<kind>[\w-]+))"
 )
 
-_SWITCHED = re.compile(
+_SWITCHED = guarded(
     SUBJECT
     + rf"(?i:(?:(?:have|has|'ve|'s) )?{ADVERBS}(?:switched|gone over|gone back|changed|converted)"
     r"(?: over| back)?(?: from (?P<old>[\w' -]{2,30}?))? to\s+)"
 )
-_HABIT = re.compile(
-    SUBJECT + rf"(?i:{ADVERBS}(?P<neg>(?:don't|do not|never|no longer) )?drinks?\s+)"
-)
-_PERSON = re.compile(
+_HABIT = guarded(SUBJECT + rf"(?i:{ADVERBS}(?P<neg>(?:don't|do not|never|no longer) )?drinks?\s+)")
+_PERSON = guarded(
     r"(?P<whose>\b[Ii])(?:'m| am)\s+(?i:(?:now |still |more of )?an? (?P<value>[\w-]+) person)\b"
 )
 

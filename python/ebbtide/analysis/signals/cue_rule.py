@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import re
 
+from ebbtide.analysis.triggers import GuardedPattern, guarded
+
 __all__ = ["FIRST_PERSON", "Rule", "rules"]
 
-Rule = tuple[str, re.Pattern[str]]
+Rule = tuple[str, GuardedPattern]
 
 FIRST_PERSON = r"(?:I|we)"
 
 
 def rules(*pairs: tuple[str, str]) -> tuple[Rule, ...]:
     """Compile (name, pattern) pairs, ignoring case."""
-    return tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in pairs)
+    return tuple((name, guarded(pattern, re.IGNORECASE)) for name, pattern in pairs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ebbtide.analysis.signals.cue_rule import rules
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["CORRECTION", "CORRECTION_NOT", "PAST_STATE", "REPLACEMENT", "REPLACEMENT_NOT"]
 
@@ -117,7 +118,7 @@ CORRECTION = rules(
     ),
     ("second-thought", r"\bon second thoughts?\b|\bI take that back\b|\bchanged my mind\b"),
 )
-CORRECTION_NOT = re.compile(
+CORRECTION_NOT = guarded(
     r"\bsorry (?:to hear|for|about|I missed|that|you)\b|\bno (?:problem|worries)\b"
     r"|\bnot (?:only|just)\b",
     re.IGNORECASE,
@@ -198,7 +199,7 @@ REPLACEMENT = rules(
         ),
     ),
 )
-REPLACEMENT_NOT = re.compile(
+REPLACEMENT_NOT = guarded(
     r"\bnot (?:only|just|sure|easy|much|cheap|simply|always|long)\b.{0,40}\bbut\b"
     r"|\bprefer\b.{0,60}\binstead of\b"
     r"|\bmoved? from (?:place|strength)\b",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ebbtide.analysis.signals.cue_rule import FIRST_PERSON, rules
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["CONSTRAINT", "CONSTRAINT_NOT"]
 
@@ -164,7 +165,7 @@ CONSTRAINT = rules(
         ),
     ),
 )
-CONSTRAINT_NOT = re.compile(
+CONSTRAINT_NOT = guarded(
     r"\bmust(?:'ve| be)? (?:it|that|you)\b|\byou(?:'re| are| were)? allergic\b"
     # Epistemic "must": a guess about how something was or felt.
     r"|(?:^|\b(?:it|that|this|these|those|you|he|she|they|there|which))\W*(?:all |both "

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ebbtide.analysis.signals.cue_rule import FIRST_PERSON, rules
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["PREFERENCE", "PREFERENCE_NOT"]
 
@@ -172,7 +173,7 @@ PREFERENCE = rules(
         ),
     ),
 )
-PREFERENCE_NOT = re.compile(
+PREFERENCE_NOT = guarded(
     r"\b(?:I|we|she|he|they)(?:'d| would|'ll| will)(?: really| absolutely| also"
     r"| totally)? (?:love|like|enjoy|hate)\b(?!.*\b(?:rather|prefer)\b)"
     r"|\byou(?:'ll|'d| would| will| must| really| clearly)* (?:love|like|enjoy|prefer)\b"

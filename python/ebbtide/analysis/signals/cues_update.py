@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from ebbtide.analysis.signals.cue_rule import rules
+from ebbtide.analysis.triggers import guarded
 
 __all__ = ["UPDATE", "UPDATE_NOT"]
 
@@ -63,7 +64,7 @@ UPDATE = rules(
     ),
 )
 
-UPDATE_NOT = re.compile(
+UPDATE_NOT = guarded(
     r"\b(?:until|till|by|before|just|for|up to|even|only|right|every|than ever) now\b|"
     r"\bnow and (?:then|again)\b|\bnow that\b|\bwhat'?s new\b|\banything new\b",
     re.IGNORECASE,

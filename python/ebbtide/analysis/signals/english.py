@@ -24,10 +24,9 @@ from ebbtide.analysis.signals.cues_update import UPDATE, UPDATE_NOT
 from ebbtide.analysis.signals.states import current_state_cues
 from ebbtide.analysis.signals.text import Clause, Sentence, mask, sentences
 from ebbtide.analysis.terms import terms, token_terms
+from ebbtide.analysis.triggers import GuardedPattern, pieces_of
 
 if TYPE_CHECKING:
-    import re
-
     from spacy.tokens import Doc, Token
 
 __all__ = ["EnglishAdapter"]
@@ -105,14 +104,16 @@ def _ordered(text: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Cue
 
 
 def _matches(
-    signal: str, text: str, offset: int, rules: tuple[Rule, ...], veto: re.Pattern[str] | None
+    signal: str, text: str, offset: int, rules: tuple[Rule, ...], veto: GuardedPattern | None
 ) -> Iterator[tuple[str, int, int, str]]:
-    vetoed = [match.span() for match in veto.finditer(text)] if veto else []
-    for name, pattern in rules:
-        match = pattern.search(text)
-        if match is None:
-            continue
-        start, end = match.span()
+    pieces = pieces_of(text)
+    matches = [
+        (name, match.span())
+        for name, rule in rules
+        if not rule.needs.isdisjoint(pieces) and (match := rule.pattern.search(text))
+    ]
+    vetoed = [match.span() for match in veto.finditer(text)] if veto and matches else []
+    for name, (start, end) in matches:
         if any(first < end and start < last for first, last in vetoed):
             continue
         yield signal, offset + start, offset + end, name

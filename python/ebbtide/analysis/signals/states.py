@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.signals.text import Clause
+from ebbtide.analysis.triggers import guarded
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -55,18 +56,18 @@ _ONGOING = word_set(
     apply research practice read write build explore start
     """
 )
-_FUTURE = re.compile(
+_FUTURE = guarded(
     r"\b(?:tomorrow|tonight|next (?:week|month|year|weekend|summer|spring|fall|winter|time|\w+day)"
     r"|then|this (?:weekend|\w+day|evening)|soon|later|in (?:a|an|two|three|\d+) (?:few )?"
     r"(?:days?|weeks?|months?|hours?))\b",
     re.IGNORECASE,
 )
-_LONG_AGO = re.compile(
+_LONG_AGO = guarded(
     r"\b(?:(?:years?|decades|ages) ago|when (?:I|we) was|back (?:in|then)|as a (?:kid|child|teen)"
     r"|in (?:19|20)\d\d|growing up|used to|at first|originally)\b",
     re.IGNORECASE,
 )
-_CHANGE = re.compile(
+_CHANGE = guarded(
     r"\b(?:I|we|I've|we've|have|had|just|recently|finally|also|and|even"
     r"|actually)\s+(?:(?:just|recently|finally|also"
     r"|actually|officially|even)\s+)*"
@@ -82,20 +83,20 @@ _CHANGE = re.compile(
     r"|acquired|gave up)\b",
     re.IGNORECASE,
 )
-_MARKER = re.compile(
+_MARKER = guarded(
     r"\b(?:currently|at the moment|these days|nowadays|right now|at present|for now"
     "|as of (?:now|today)"
     r"|presently|part of my (?:daily )?(?:routine|life))\b",
     re.IGNORECASE,
 )
-_ELIDED = re.compile(
+_ELIDED = guarded(
     r"^\W*(?:(?:yeah|yes|yep|also|and|but|well|just|so)\W+)*"
     r"(?:been\s+(?:super |so |really |pretty |crazy |a )?(?:busy|\w+ing|swamped|sick|tired)"
     r"|still\s+\w+ing|currently\s+\w+ing"
     r"|working (?:on|as|at|hard)|having some|trying to|studying|training)\b",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(
+_CONDITION = guarded(
     r"\b(?:been|life's been|things (?:are|have been)|it's been)\s+(?:a\s+|quite\s+|super\s+"
     r"|so\s+|really\s+|pretty\s+|an?\s+)*"
     r"(?:busy|hectic|rough|swamped|crazy|tough lately|tough with|stressful|chaotic)\b"

@@ -1,0 +1,129 @@
+"""How fast conversations are replayed, what each stage costs, and what the cores allow.
+
+    python benches/replay.py --data ../shared/data/locomo/locomo_dev5.json.gz --out replay.json
+
+The bound is cores ÷ the stages' summed CPU seconds a turn, all of it measured in this
+run. Wall times mean something on an idle machine only; CPU times nearly always.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ebbtide import Config, Memory, Turn
+from ebbtide.analysis.ahead import CHUNK_TURNS
+from ebbtide.analysis.analyser import Analyser
+from ebbtide.analysis.canonical import canonical_passages
+from ebbtide.analysis.normalise import for_matching
+from ebbtide.inputs import Prepared, prepare
+from ebbtide.pipeline import for_core, text_of
+from ebbtide.replay import replay
+from ebbtide.transcripts import read_transcripts
+
+Result = TypeVar("Result")
+
+
+def in_chunks(items: list[Any], function: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    bounds = [*range(0, len(items), CHUNK_TURNS), len(items)]
+    return [found for a, b in pairwise(bounds) for found in function(items[a:b])]
+
+
+def stages(turns: list[Prepared]) -> dict[str, float]:
+    """CPU milliseconds a turn, by stage, each stage alone on one thread."""
+    analyser = Analyser(Config()["nlp"])
+    analyser.warm_up()
+    spacy, model = analyser._spacy, analyser._model()
+    texts = [text_of(turn) for turn in turns]
+    embedded = analyser._embedded_texts(texts)
+    cost: dict[str, float] = {}
+
+    def timed(name: str, work: Callable[[], Result]) -> Result:
+        start = time.thread_time()
+        result = work()
+        cost[name] = 1000 * (time.thread_time() - start) / len(turns)
+        return result
+
+    matched = [for_matching(text.text) for text in texts]
+    docs = timed("spaCy", lambda: in_chunks(matched, lambda some: list(spacy._loaded().pipe(some))))
+    spans = [[((0, len(t.text)), doc)] for t, doc in zip(texts, docs, strict=True)]
+    facts = timed(
+        "rules and VADER",
+        lambda: [spacy._facts(t, t.text, some) for t, some in zip(texts, spans, strict=True)],
+    )
+    timed("tokenise", lambda: [model._windows(text) for text in embedded])
+    encoded = timed("embed, tokenising too", lambda: in_chunks(embedded, model.encode))
+    passages = timed("pool, make integers", lambda: [canonical_passages(p) for p in encoded])
+    analyses = analyser.joined(texts, facts, passages)
+    with Memory.in_memory() as memory:
+        batch = [for_core(turn, found) for turn, found in zip(turns, analyses, strict=True)]
+        timed(
+            "score, decay, index, store",
+            lambda: in_chunks(batch, lambda b: [memory._handle.add(b)]),
+        )
+    cost["sum"] = sum(ms for name, ms in cost.items() if name != "tokenise")
+    return cost
+
+
+def replayed(turns: list[Turn], workers: int) -> dict[str, float]:
+    """One replay into a store in memory, models loaded before."""
+    with Memory.in_memory() as memory:
+        memory.warm_up()
+        cpu = time.process_time()
+        summary = replay(memory, turns, workers=workers)
+        cpu = time.process_time() - cpu
+    return {
+        "turns_per_second": summary.turns_per_second,
+        # Of this process alone: with workers, theirs is not in it.
+        "cpu_ms_a_turn": 1000 * cpu / len(turns),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="a transcript file")
+    parser.add_argument("--turns", type=int, default=None, help="the first so many only")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    turns = [
+        turn
+        for transcript in read_transcripts(options.data, qualified=True)
+        for turn in transcript.turns
+    ][: options.turns]
+    prepared = [p for p in (prepare(turn, max_chars=10**6) for turn in turns) if p is not None]
+    cores = len(os.sched_getaffinity(0))
+    cost = stages(prepared)
+    bound = 1000 * cores / cost["sum"]
+    report: dict[str, Any] = {
+        "turns": len(turns),
+        "cores": cores,
+        "load": os.getloadavg()[0],
+        "cpu_ms_a_turn": cost,
+        "bound_turns_per_second": bound,
+        "replay": {},
+    }
+    for workers in options.workers:
+        runs = [replayed(turns, workers) for _ in range(options.runs)]
+        middle = statistics.median(run["turns_per_second"] for run in runs)
+        report["replay"][str(workers)] = {
+            "runs": runs,
+            "median_turns_per_second": middle,
+            "share_of_bound": middle / bound,
+        }
+    text = json.dumps(report, indent=1)
+    print(text)
+    if options.out is not None:
+        options.out.write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

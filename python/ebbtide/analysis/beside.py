@@ -1,0 +1,58 @@
+"""One thread beside the caller's, shared by all who use it, gone with the last of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+__all__ = ["Beside"]
+
+
+class Beside:
+    """A user's share of the thread; it starts at the first ``submit`` of anyone.
+
+    spaCy and the embedder read one turn side by side: two threads are enough for
+    that, however many memories a process has open.
+    """
+
+    _lock = threading.Lock()
+    _executor: ThreadPoolExecutor | None = None
+    _users = 0
+
+    def __init__(self) -> None:
+        """Take no thread yet."""
+        self._taken = False
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Run a function on the shared thread."""
+        with Beside._lock:
+            if not self._taken:
+                self._taken = True
+                Beside._users += 1
+            if Beside._executor is None:
+                Beside._executor = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-beside")
+            return Beside._executor.submit(function, *arguments)
+
+    def close(self) -> None:
+        """Give it up; the last user waits for the thread to end."""
+        ended = None
+        with Beside._lock:
+            if self._taken:
+                self._taken = False
+                Beside._users -= 1
+                if Beside._users == 0:
+                    ended, Beside._executor = Beside._executor, None
+        if ended is not None:
+            ended.shutdown(wait=True)
+
+    @staticmethod
+    def _forget() -> None:
+        """In a forked child no thread is left: the next use starts one."""
+        Beside._lock = threading.Lock()
+        Beside._executor = None
+
+
+os.register_at_fork(after_in_child=Beside._forget)

@@ -1,0 +1,264 @@
+"""Turns on their way into a memory: checked, read ahead, stored in batches."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ebbtide.analysis.facts import TurnText
+from ebbtide.errors import EbbtideError
+from ebbtide.inputs import Prepared, Stamp, prepare, turn_from
+from ebbtide.types import Turn, WriteReport
+
+if TYPE_CHECKING:
+    from ebbtide.analysis.ahead import Readers
+    from ebbtide.analysis.analyser import Analysis
+
+__all__ = [
+    "BATCH",
+    "BackgroundFlush",
+    "Intake",
+    "Item",
+    "analysed",
+    "for_core",
+    "stored_input",
+    "take_in",
+    "text_of",
+]
+
+BATCH = 64
+"""Turns committed together by ``add_many``."""
+
+_QUIET_SECONDS = 0.02
+"""Journalled turns are analysed once no more came for so long."""
+
+_BURST = 256
+"""With so many journalled turns waiting, analysis begins in any case."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """One turn off a caller's iterable.
+
+    Attributes:
+        intake: Where it goes.
+        turn: The checked turn; None where it has nothing that was not said before.
+        known: A turn by its external id is stored, or on its way.
+    """
+
+    intake: Intake
+    turn: Prepared | None
+    known: bool = False
+
+    @property
+    def text(self) -> TurnText | None:
+        """What there is to analyse."""
+        return None if self.turn is None or self.known else text_of(self.turn)
+
+
+class Intake:
+    """One memory's way in: which turns it knows, and how it stores a batch."""
+
+    def __init__(
+        self,
+        find: Callable[[str], int | None],
+        store: Callable[[list[tuple[Any, ...]]], WriteReport],
+        max_chars: int,
+    ) -> None:
+        """Name the memory's functions.
+
+        Args:
+            find: The id of a stored turn by its external id.
+            store: Stores turns in the form of :func:`for_core`, in one transaction.
+            max_chars: Longest turn.
+        """
+        self._find = find
+        self._store = store
+        self._max_chars = max_chars
+        self._on_the_way: set[str] = set()
+
+    def read(self, turns: Iterable[Turn | Mapping[str, Any]]) -> Iterator[Item]:
+        """Check turns, one after the other.
+
+        Raises:
+            InputError: Naming the turn that is unusable.
+            Exception: What the iterable raises.
+        """
+        for place, given in enumerate(turns):
+            try:
+                turn = prepare(turn_from(given), max_chars=self._max_chars)
+            except EbbtideError as error:
+                kept = f"the {place} before it were kept" if place else "nothing came before it"
+                message = f"turn {place + 1} of this call: {error}; {kept}"
+                raise type(error)(message, error.code) from error
+            yield Item(self, turn, turn is not None and self._known(turn.external_id))
+
+    def _known(self, external_id: str | None) -> bool:
+        # A known turn needs no analysis; the core would refuse it again.
+        if external_id is None:
+            return False
+        if external_id in self._on_the_way or self._find(external_id) is not None:
+            return True
+        self._on_the_way.add(external_id)
+        return False
+
+    def store(self, batch: Sequence[tuple[Item, Analysis | None]]) -> WriteReport:
+        """Commit a batch."""
+        known = sum(item.known for item, _ in batch)
+        new = [
+            (item.turn, analysis)
+            for item, analysis in batch
+            if item.turn is not None and analysis is not None
+        ]
+        report = self._store([for_core(turn, analysis) for turn, analysis in new])
+        self._on_the_way.difference_update(turn.external_id or "" for turn, _ in new)
+        return WriteReport(duplicates=known) + report
+
+
+def take_in(
+    items: Iterable[Item], readers: Readers, batch_size: int
+) -> Iterator[tuple[Intake, WriteReport, int]]:
+    """Store items in order, in batches; what comes next is analysed meanwhile.
+
+    Args:
+        items: Turns, maybe of several memories one after the other.
+        readers: Who analyses.
+        batch_size: Most items committed together.
+
+    Yields:
+        After each batch: whose it was, its report, and how many items it had.
+
+    Raises:
+        Exception: What reading or analysing an item raised; those before it are stored.
+    """
+    from ebbtide.analysis.ahead import read_ahead
+
+    stream = read_ahead(items, lambda item: item.text, readers)
+    batch: list[tuple[Item, Analysis | None]] = []
+    failure: Exception | None = None
+    while failure is None:
+        try:
+            item, analysis = next(stream)
+        except Exception as error:
+            failure = error
+        else:
+            if batch and batch[0][0].intake is not item.intake:
+                yield _stored(batch)
+                batch = []
+            batch.append((item, analysis))
+        if batch and (failure is not None or len(batch) >= batch_size):
+            yield _stored(batch)
+            batch = []
+    if not isinstance(failure, StopIteration):
+        raise failure
+
+
+def _stored(batch: list[tuple[Item, Analysis | None]]) -> tuple[Intake, WriteReport, int]:
+    intake = batch[0][0].intake
+    return intake, intake.store(batch), len(batch)
+
+
+def analysed(
+    turns: Iterable[tuple[int, Prepared]], readers: Readers
+) -> Iterator[list[tuple[int, tuple[Any, ...]]]]:
+    """Stored turns with their ids, analysed, in batches in the form that the core reads."""
+    from ebbtide.analysis.ahead import read_ahead
+
+    batch: list[tuple[int, tuple[Any, ...]]] = []
+    for (number, turn), analysis in read_ahead(turns, lambda item: text_of(item[1]), readers):
+        assert analysis is not None
+        batch.append((number, for_core(turn, analysis)))
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def text_of(turn: Prepared) -> TurnText:
+    """A turn as the analysis takes it."""
+    return TurnText(turn.text, turn.role, turn.speaker, turn.moment)
+
+
+def for_core(turn: Prepared, analysis: Analysis) -> tuple[Any, ...]:
+    """An analysed turn in the form that the core reads."""
+    return turn, analysis.facts, list(analysis.passages), list(analysis.card_vectors)
+
+
+def stored_input(row: Mapping[str, Any]) -> Prepared:
+    """A stored turn as the analysis takes it."""
+    turn = Turn._from_core(row)
+    stamp = None
+    if row["timestamp"] is not None:
+        stamp = Stamp(row["timestamp"], row["utc_micros"], row["naive_timestamp"])
+    return Prepared(
+        text=turn.text,
+        role=turn.role,
+        speaker=turn.speaker,
+        stamp=stamp,
+        session_id=turn.session_id,
+        external_id=turn.external_id,
+        provenance=None if turn.provenance is None else json.dumps(dict(turn.provenance)),
+        metadata=row["metadata"],
+        received_at=0,
+        moment=turn.utc,
+    )
+
+
+class BackgroundFlush:
+    """Analyses journalled turns in a thread of its own, once a burst of them is over.
+
+    Analysis holds Python's lock for milliseconds at a time: begun at once, it would
+    slow down the very calls that do not want to wait for it.
+    """
+
+    def __init__(self, flush: Callable[[], None]) -> None:
+        """Start the thread.
+
+        Args:
+            flush: Takes in every journalled turn.
+        """
+        self._flush = flush
+        self._waiting = 0
+        self._stopping = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="ebbtide-flush", daemon=True)
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Another turn was journalled."""
+        with self._changed:
+            self._waiting += 1
+            if self._waiting == 1:
+                self._changed.notify()
+
+    def stop(self) -> None:
+        """Finish what is pending, then end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._wait():
+            try:
+                self._flush()
+            except EbbtideError:
+                # The turns stay journalled; the next call that needs their
+                # analysis tries again and raises the error where it is seen.
+                continue
+
+    def _wait(self) -> bool:
+        """Until there is something to do; False where all is done and it shall end."""
+        with self._changed:
+            while not self._waiting and not self._stopping:
+                self._changed.wait()
+            seen = 0
+            while seen < self._waiting < _BURST and not self._stopping:
+                seen = self._waiting
+                self._changed.wait(_QUIET_SECONDS)
+            found, self._waiting = self._waiting > 0, 0
+            return found

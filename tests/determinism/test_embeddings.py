@@ -1,0 +1,113 @@
+"""The embedding of a text is a function of the text, bit for bit, on any processor."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from ebbtide.analysis.canonical import canonical_passages
+from ebbtide.analysis.embedding import OnnxEmbedder, Passage
+from ebbtide.evals.datasets import load_conversations
+
+HASHES = """
+import json, sys
+from hashlib import sha256
+from ebbtide.analysis.embedding import OnnxEmbedder
+embedder = OnnxEmbedder()
+found = []
+for text in json.load(sys.stdin):
+    parts = [p.vector.tobytes() + p.tokens.tobytes() for p in embedder.encode([text])[0]]
+    found.append(sha256(b"".join(parts)).hexdigest())
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def texts(data_folder: Path) -> list[str]:
+    conversations = load_conversations(data_folder / "locomo" / "locomo_dev5.json.gz")
+    return [f"{turn.speaker}: {turn.text}" for found in conversations for turn in found.turns]
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> OnnxEmbedder:
+    return OnnxEmbedder(threads=1)
+
+
+@pytest.fixture(scope="module")
+def two_threads() -> OnnxEmbedder:
+    return OnnxEmbedder(threads=2)
+
+
+def raw(passages: Sequence[Passage]) -> str:
+    """A hash of the numbers as ONNX Runtime made them."""
+    return sha256(b"".join(p.vector.tobytes() + p.tokens.tobytes() for p in passages)).hexdigest()
+
+
+def stored(passages: Sequence[Passage]) -> str:
+    """A hash of the integers that the store keeps."""
+    parts = [
+        p.vector.tobytes() + (p.tokens.tobytes() if p.tokens is not None else b"")
+        for p in canonical_passages(passages)
+    ]
+    return sha256(b"".join(parts)).hexdigest()
+
+
+def check(texts: list[str], one: OnnxEmbedder, two: OnnxEmbedder) -> None:
+    alone = [one.encode([text])[0] for text in texts]
+    expected = [(raw(passages), stored(passages)) for passages in alone]
+    shuffled = list(range(len(texts)))
+    random.Random(5).shuffle(shuffled)
+    for embedder, size, order in (
+        (one, 16, range(len(texts))),
+        (one, 256, shuffled),
+        (two, 1, range(len(texts))),
+        (two, 7, shuffled),
+        (two, 1000, range(len(texts))),
+    ):
+        places = list(order)
+        for first in range(0, len(places), size):
+            some = places[first : first + size]
+            for place, passages in zip(
+                some, embedder.encode([texts[n] for n in some]), strict=True
+            ):
+                assert (raw(passages), stored(passages)) == expected[place], texts[place]
+
+
+def test_two_hundred_turns(
+    texts: list[str], one_thread: OnnxEmbedder, two_threads: OnnxEmbedder
+) -> None:
+    check(texts[::13][:200], one_thread, two_threads)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_every_turn(texts: list[str], one_thread: OnnxEmbedder, two_threads: OnnxEmbedder) -> None:
+    check(texts, one_thread, two_threads)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_processor_without_avx512(texts: list[str], one_thread: OnnxEmbedder) -> None:
+    emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
+    if emulator is None:
+        pytest.skip("no qemu-x86_64 here to stand for an older processor (qemu-user)")
+    some = sorted(texts, key=len)[:: len(texts) // 50][:50]
+    done = subprocess.run(
+        [emulator, "-cpu", "Haswell", sys.executable, "-c", HASHES],
+        input=json.dumps(some),
+        env={**os.environ, "OPENBLAS_CORETYPE": "Haswell"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [raw(one_thread.encode([text])[0]) for text in some]
