@@ -527,12 +527,18 @@ class Memory:
         options = {"limit": limit, "preset": preset, "filters": filters_for_core(filters)}
         return query, options
 
-    def turns(self, *, state: str | None = None) -> Iterator[Turn]:
-        """Stored turns in id order, optionally only ``active`` or ``archived`` ones."""
+    def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
+        """Stored turns in id order, optionally only ``active`` or ``archived`` ones.
+
+        Args:
+            state: ``active``, ``archived`` or None for both.
+            first: The interaction id to begin with.
+        """
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
-        first = 0
+        if first:
+            first = _interaction_id(first)
         while page := self._handle.page(first, _PAGE):
             for row in page:
                 if state is None or row["state"] == state:
