@@ -51,3 +51,16 @@ def test_the_package_and_its_command_line_load_none_of_them() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_command_says_which_extra_it_needs(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['mcp'] = None\n"
+        "from ebbtide.cli import main; main(['mcp', '--store', 'x.db'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 2
+    assert 'pip install "ebbtide[mcp]"' in done.stderr
+    assert not list(tmp_path.iterdir())

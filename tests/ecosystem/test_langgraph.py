@@ -143,6 +143,9 @@ def test_namespaces_are_listed(store: EbbtideStore) -> None:
     for wrong in ((), ("a.b",), ("",), ("langgraph",)):
         with pytest.raises(InvalidNamespaceError):
             store.put(wrong, "k", {"text": "Tea."})
+    # Operations in a batch have not been looked at by anybody.
+    with pytest.raises(InvalidNamespaceError):
+        store.batch([GetOp(("users.ana",), "k")])
 
 
 def test_time_to_live(store_path: Path, cheap: Config, clock: Clock) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import socket
 import subprocess
@@ -267,6 +268,16 @@ def test_over_http_with_two_clients(store_path: Path) -> None:
                 found = data(await one.call_tool("recall", question))
                 assert found["turns"][0]["text"] == "I drink tea."
 
+    async def beside() -> list[str]:
+        words = [*COMMAND[1:], "--store", str(store_path), "--read-only"]
+        reading = StdioServerParameters(
+            command=COMMAND[0], args=words, env={"PYTHONPATH": PYTHONPATH}
+        )
+        async with Client(reading) as client:
+            assert "forget" not in {tool.name for tool in (await client.list_tools()).tools}
+            found = data(await client.call_tool("recall", {"question": "What does Ana drink?"}))
+            return [turn["text"] for turn in found["turns"]]
+
     with served(store_path) as address:
         asyncio.run(main(address))
         # The store has its one writer; a second server says how to share it.
@@ -279,5 +290,18 @@ def test_over_http_with_two_clients(store_path: Path) -> None:
         )
         assert second.returncode == 1
         assert "ebbtide mcp --http" in second.stderr
+        assert asyncio.run(beside())[0] == "I drink tea."
+        # A page in a browser that reaches the port under another name is turned away.
+        assert status(address, host="rebound.example") == 421
     with Memory.open(store_path) as memory:
         assert len(memory) == 2
+
+
+def status(address: str, *, host: str) -> int:
+    connection = http.client.HTTPConnection(address.split("/")[2], timeout=30)
+    try:
+        kind = {"Content-Type": "application/json", "Accept": "application/json"}
+        connection.request("POST", "/mcp", body="{}", headers={"Host": host, **kind})
+        return connection.getresponse().status
+    finally:
+        connection.close()

@@ -27,6 +27,7 @@ try:
     from langgraph.store.base import (
         BaseStore,
         GetOp,
+        InvalidNamespaceError,
         Item,
         ListNamespacesOp,
         MatchCondition,
@@ -37,7 +38,6 @@ try:
         SearchOp,
         TTLConfig,
         get_text_at_path,
-        validate_op_namespace,
     )
 except ImportError as error:
     raise MissingExtraError(error, "langgraph") from error
@@ -130,7 +130,6 @@ class EbbtideStore(BaseStore):
         self.close()
 
     def _run(self, op: Op) -> Result:
-        validate_op_namespace(op)
         now = self._clock()
         if isinstance(op, PutOp):
             self._put(op, now)
@@ -151,7 +150,7 @@ class EbbtideStore(BaseStore):
         """The items of a namespace that has some, the expired ones gone."""
         items = self._opened.get(namespace)
         if items is None:
-            name = NAME + ".".join(namespace)
+            name = _name(namespace)
             if not create and name not in self._store.namespaces():
                 return None
             items = self._opened[namespace] = Items(self._store.memory(name), namespace)
@@ -163,7 +162,7 @@ class EbbtideStore(BaseStore):
 
     def _drop(self, namespace: tuple[str, ...]) -> None:
         del self._opened[namespace]
-        self._store.delete(NAME + ".".join(namespace))
+        self._store.delete(_name(namespace))
 
     def _put(self, op: PutOp, now: datetime) -> None:
         if op.value is None:
@@ -214,6 +213,14 @@ class EbbtideStore(BaseStore):
         if op.max_depth is not None:
             names = sorted({name[: op.max_depth] for name in names})
         return names[op.offset : op.offset + op.limit]
+
+
+def _name(namespace: tuple[str, ...]) -> str:
+    """The name of the memory that holds a namespace; its labels can be read back from it."""
+    if not namespace or any(not label or "." in label for label in namespace):
+        message = f"a namespace needs labels, and none may be empty or hold a period: {namespace}"
+        raise InvalidNamespaceError(message)
+    return NAME + ".".join(namespace)
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
