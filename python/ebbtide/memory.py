@@ -537,8 +537,7 @@ class Memory:
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
-        if first:
-            first = _interaction_id(first)
+        first = _interaction_id(first)
         while page := self._handle.page(first, _PAGE):
             for row in page:
                 if state is None or row["state"] == state:

@@ -80,9 +80,12 @@ async def converse(client: Client) -> None:
     assert json.loads(read.contents[0].text)["text"] == "I live in Porto now."
 
 
-def test_a_round_in_process(server: MCPServer[Any]) -> None:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_round_in_process(server: MCPServer[Any], mode: str) -> None:
+    """Clients of today's protocol, and those that begin with the older handshake."""
+
     async def main() -> None:
-        async with Client(server) as client:
+        async with Client(server, mode=mode) as client:
             await converse(client)
 
     asyncio.run(main())
