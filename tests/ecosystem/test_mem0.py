@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ebbtide import Config, InputError, NotFoundError
+from ebbtide import Config, InputError, NotFoundError, Store
 from ebbtide.adapters.mem0 import Memory
 
 
@@ -122,6 +122,20 @@ def test_it_is_there_after_reopening(store_path: Path, cheap: Config) -> None:
         assert item is not None
         assert item["memory"] == "I drink coffee."
         assert item["user_id"] == "ana@home"
+
+
+def test_an_update_that_was_cut_short_is_finished(store_path: Path, cheap: Config) -> None:
+    with Memory(store_path, config=cheap) as memory:
+        name = memory.add("I drink tea.", user_id="ana")["results"][0]["id"]
+        memory.update(name, "I drink coffee.")
+    # As if the process had ended between storing the new words and relating them.
+    with Store.open(store_path, config=cheap) as raw:
+        turns = raw.memory("mem0:user_id=ana")
+        turns.add("Rain is coming.", metadata=turns.get(1).metadata)
+        assert len(turns.history(0)) == 2
+    with Memory(store_path, config=cheap) as memory:
+        assert texts(memory.get_all(user_id="ana")) == ["Rain is coming."]
+        assert [version["event"] for version in memory.history(name)] == ["ADD", "UPDATE", "UPDATE"]
 
 
 @pytest.mark.parametrize("name", ["", "7", "7@user_id=ana", "1@user_id=ana", "x@user_id=ana", "0@"])

@@ -27,6 +27,7 @@ from ebbtide.adapters.mem0_shapes import (
     metadata_of,
     number_of,
     own_removed,
+    relink,
     scope_of,
     shape,
     versions_of,
@@ -72,6 +73,7 @@ class Memory:
         self._store = Store.open(path, config=config)
         self._clock = clock or utc_now
         self._lock = threading.RLock()
+        self._opened: dict[str, engine.Memory] = {}
 
     def add(
         self,
@@ -107,7 +109,7 @@ class Memory:
         name, value = next(iter(scope.items()))
         results: list[dict[str, Any]] = []
         with self._lock:
-            memory = self._store.memory(f"{NAME}{name}={value}")
+            memory = self._memory(f"{NAME}{name}={value}")
             for message in given:
                 turn = turn_from({"content": message} if isinstance(message, str) else message)
                 if turn.role == "system":
@@ -267,6 +269,7 @@ class Memory:
         """Erase everything that was stored through this class."""
         with self._lock:
             for name in self._names():
+                self._opened.pop(name, None)
                 self._store.delete(name)
 
     def close(self) -> None:
@@ -286,6 +289,13 @@ class Memory:
         """Close."""
         self.close()
 
+    def _memory(self, name: str) -> engine.Memory:
+        if name not in self._opened:
+            memory = self._store.memory(name)
+            relink(memory)
+            self._opened[name] = memory
+        return self._opened[name]
+
     def _names(self) -> list[str]:
         return [name for name in self._store.namespaces() if name.startswith(NAME)]
 
@@ -294,7 +304,7 @@ class Memory:
         names = self._names()
         if "user_id" in scope:
             names = [name for name in names if name == f"{NAME}user_id={scope['user_id']}"]
-        return [self._store.memory(name) for name in names]
+        return [self._memory(name) for name in names]
 
     def _store_turn(
         self, memory: engine.Memory, turn: Turn, fields: Mapping[str, Any], timestamp: Any
@@ -316,7 +326,7 @@ class Memory:
         missing = NotFoundError(f"there is no memory {shown(memory_id)}", "not_found.turn")
         if not (number.isascii() and number.isdecimal()) or NAME + scope not in self._names():
             raise missing
-        memory = self._store.memory(NAME + scope)
+        memory = self._memory(NAME + scope)
         try:
             root = memory.get(int(number[:18]))
         except NotFoundError:

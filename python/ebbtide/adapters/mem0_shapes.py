@@ -20,6 +20,7 @@ __all__ = [
     "metadata_of",
     "number_of",
     "own_removed",
+    "relink",
     "scope_of",
     "shape",
     "versions_of",
@@ -113,6 +114,18 @@ def versions_of(memory: Memory, root: Turn) -> list[Turn]:
     number = number_of(root)
     later = (turn for turn in memory.history(number) if number_of(turn) != number)
     return [root, *(turn for turn in later if root_of(turn) == number)]
+
+
+def relink(memory: Memory) -> None:
+    """Relate versions to those they replaced, where a process ended just before it did."""
+    newest: dict[int, int] = {}
+    for turn in memory.turns():
+        number, root = number_of(turn), root_of(turn)
+        if number != root:
+            versions = versions_of(memory, memory.get(root))
+            if number not in map(number_of, versions):
+                memory.relate(number, "supersedes", newest[root])
+        newest[root] = number
 
 
 def is_current(memory: Memory, turn: Turn) -> bool:
