@@ -515,12 +515,17 @@ class Memory:
             options["graph"] = self._graphs.search(question.vector, writable=not self._read_only)
         return query, options
 
-    def turns(self, *, state: str | None = None) -> Iterator[Turn]:
-        """Stored turns in id order, optionally only ``active`` or ``archived`` ones."""
+    def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
+        """Stored turns in id order, optionally only ``active`` or ``archived`` ones.
+
+        Args:
+            state: ``active``, ``archived`` or None for both.
+            first: The interaction id to begin with.
+        """
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
-        first = 0
+        first = _interaction_id(first)
         while page := self._handle.page(first, _PAGE):
             for row in page:
                 if state is None or row["state"] == state:

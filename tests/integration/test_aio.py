@@ -34,6 +34,8 @@ def test_the_state_is_that_of_the_plain_memory(stub: Config, tmp_path: Path) -> 
             await memory.add_many(TURNS[10:], batch_size=7)
             assert len(memory) == len(TURNS)
             assert [t.text async for t in memory.turns()] == [t["text"] for t in TURNS]
+            later = [t.text async for t in memory.turns(first=1)]
+            assert later == [t["text"] for t in TURNS[1:]]
             return await memory.digest()
 
     with Memory.open(tmp_path / "b.db", config=stub) as plain:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from reference.stand_ins import scripted
 
-from ebbtide import Config, Memory, NotFoundError, Store, StoreError
+from ebbtide import Config, InputError, Memory, NotFoundError, Store, StoreError
 
 SECRET = "zebrafish"
 NAMES = [
@@ -203,3 +203,14 @@ def test_a_deleted_namespace_is_closed(stub: Config, store_path: Path) -> None:
             memory.add("y")
         assert caught.value.code == "store.closed"
         assert store.namespaces() == []
+
+
+def test_turns_from_an_id_on_that_is_gone(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add_many(scripted(n) for n in range(6))
+        memory.delete(3)
+        assert [turn.interaction_id for turn in memory.turns(first=3)] == [4, 5]
+        assert list(memory.turns(first=6)) == []
+        for wrong in (-1, True, "3"):
+            with pytest.raises(InputError):
+                list(memory.turns(first=wrong))  # type: ignore[arg-type]

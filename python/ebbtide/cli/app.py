@@ -19,6 +19,7 @@ from ebbtide.cli import (
     keeping,
     maintaining,
     replaying,
+    serving,
 )
 from ebbtide.cli.common import examples
 from ebbtide.cli.output import fail, finish, prepare_streams, write
@@ -47,6 +48,7 @@ app.command(epilog=keeping.EXPORT_EXAMPLES)(keeping.export)
 app.command(epilog=keeping.LOAD_EXAMPLES)(keeping.load)
 app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
 app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
+app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
 app.add_typer(configuring.app, name="config")
 for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
     evaluating.app.command()(command)

@@ -1,0 +1,218 @@
+"""Keyed items in one memory, for the LangGraph store."""
+
+from __future__ import annotations
+
+import operator as operators
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from ebbtide.adapters.texts import leaves, stored_text
+from ebbtide.extras import MissingExtraError
+from ebbtide.memory import Memory
+from ebbtide.types import Turn
+
+try:
+    from langgraph.store.base import Item
+except ImportError as error:
+    raise MissingExtraError(error, "langgraph") from error
+
+__all__ = ["NAME", "Items", "fits"]
+
+NAME = "langgraph:"
+"""What the names of the memories that hold a namespace begin with."""
+
+_UNREAD = "(not indexed)"
+"""The text of an item that is not to be found by its words."""
+
+_ORDERS = {"$gt": operators.gt, "$gte": operators.ge, "$lt": operators.lt, "$lte": operators.le}
+
+
+class Items:
+    """The items of one namespace; what is kept beside the store is keys, ids and expiry."""
+
+    def __init__(self, memory: Memory, namespace: tuple[str, ...]) -> None:
+        """Read which keys the memory holds."""
+        self._memory = memory
+        self._namespace = namespace
+        self._ids: dict[str, int] = {}
+        self._expiry: dict[str, tuple[datetime, float]] = {}
+        replaced: list[int] = []
+        for turn in memory.turns():
+            number, metadata = _parts(turn)
+            key = str(metadata["key"])
+            if key in self._ids:
+                # The process ended between writing an item anew and erasing the old one.
+                replaced.append(self._ids[key])
+            self._know(key, number, datetime.fromisoformat(metadata["updated"]), metadata["ttl"])
+        for number in replaced:
+            memory.delete(number)
+
+    def __len__(self) -> int:
+        """Number of items."""
+        return len(self._ids)
+
+    def _know(self, key: str, number: int, used: datetime, ttl: float | None) -> None:
+        self._ids[key] = number
+        self._expiry.pop(key, None)
+        if ttl is not None:
+            self._expiry[key] = (used + timedelta(minutes=ttl), ttl)
+
+    def expire(self, now: datetime) -> None:
+        """Erase the items whose time is over."""
+        for key in [key for key, (end, _) in self._expiry.items() if end <= now]:
+            self.remove(key)
+
+    def touch(self, key: str, now: datetime, *, refresh: bool) -> None:
+        """Start an item's time to live anew, where it has one."""
+        if refresh and key in self._expiry:
+            ttl = self._expiry[key][1]
+            self._expiry[key] = (now + timedelta(minutes=ttl), ttl)
+
+    def get(self, key: str, now: datetime, *, refresh: bool) -> Item | None:
+        """One item by its key."""
+        if key not in self._ids:
+            return None
+        self.touch(key, now, refresh=refresh)
+        return self._item(self._memory.get(self._ids[key]))
+
+    def put(
+        self,
+        key: str,
+        value: Mapping[str, Any],
+        now: datetime,
+        *,
+        text: str | None,
+        indexed: bool,
+        ttl: float | None,
+    ) -> None:
+        """Store an item, or replace the one of that key, which keeps its time of creation.
+
+        Args:
+            key: The key.
+            value: JSON-able data.
+            now: The time of the call.
+            text: What the engine reads; every text in the value if None.
+            indexed: Whether a query finds it.
+            ttl: Minutes to live, None for ever.
+
+        Raises:
+            InputError: If the value is no JSON; the old item stays.
+        """
+        old = self._ids.get(key)
+        created = now.isoformat()
+        if old is not None:
+            created = (self._memory.get(old).metadata or {})["created"]
+        if not indexed:
+            text = _UNREAD
+        elif text is None:
+            text = leaves(value)
+        most = self._memory.config["limits"]["max_turn_chars"]
+        self._memory.add(
+            stored_text(text, _UNREAD, most=most),
+            timestamp=now,
+            metadata={
+                "key": key,
+                "value": value,
+                "created": created,
+                "updated": now.isoformat(),
+                "ttl": ttl,
+                "indexed": indexed,
+            },
+        )
+        # The new one is there before the old one goes: no moment without the item.
+        self._know(key, self._memory.stats()["next_id"] - 1, now, ttl)
+        if old is not None:
+            self._memory.delete(old)
+
+    def remove(self, key: str) -> bool:
+        """Erase an item; False if there is none of that key."""
+        number = self._ids.pop(key, None)
+        self._expiry.pop(key, None)
+        if number is None:
+            return False
+        self._memory.delete(number)
+        return True
+
+    def search(
+        self, query: str | None, filters: Mapping[str, Any] | None, wanted: int
+    ) -> list[tuple[Item, float | None]]:
+        """Items that match a filter with their scores, best first; without a query, oldest first.
+
+        Args:
+            query: A question, or None.
+            filters: Fields of the value that must be equal, or operators on them.
+            wanted: How many at most.
+        """
+        found: list[tuple[Item, float | None]] = []
+        if wanted < 1:
+            return found
+        for turn, score in self._ranked(query, wanted, narrow=bool(filters)):
+            item = self._item(turn)
+            if fits(item.value, filters or {}):
+                found.append((item, score))
+                if len(found) == wanted:
+                    break
+        return found
+
+    def _ranked(
+        self, query: str | None, wanted: int, *, narrow: bool
+    ) -> Iterator[tuple[Turn, float | None]]:
+        if not query or not query.strip():
+            yield from ((turn, None) for turn in self._memory.turns())
+            return
+        # A filter may turn away any number: ask for more until there are enough.
+        limit, seen = wanted * 4 if narrow else wanted, 0
+        while True:
+            evidence = self._memory.retrieve(
+                query, limit=limit, filters={"metadata": {"indexed": True}}
+            )
+            yield from ((found.turn, found.confidence) for found in evidence[seen:])
+            seen = len(evidence)
+            if seen < limit:
+                break
+            limit *= 4
+        for turn in self._memory.turns():
+            if not (turn.metadata or {})["indexed"]:
+                yield turn, None
+
+    def _item(self, turn: Turn) -> Item:
+        _, metadata = _parts(turn)
+        return Item(
+            value=metadata["value"],
+            key=metadata["key"],
+            namespace=self._namespace,
+            created_at=datetime.fromisoformat(metadata["created"]),
+            updated_at=datetime.fromisoformat(metadata["updated"]),
+        )
+
+
+def _parts(turn: Turn) -> tuple[int, Mapping[str, Any]]:
+    assert turn.interaction_id is not None
+    assert turn.metadata is not None
+    return turn.interaction_id, turn.metadata
+
+
+def fits(value: Any, wanted: Any) -> bool:
+    """Whether a value matches a filter: equal, or every operator or field in it does."""
+    if not isinstance(wanted, Mapping):
+        return bool(value == wanted)
+    if any(str(key).startswith("$") for key in wanted):
+        return all(_compare(value, key, other) for key, other in wanted.items())
+    if not isinstance(value, Mapping):
+        return False
+    return all(fits(value.get(key), other) for key, other in wanted.items())
+
+
+def _compare(value: Any, operator: str, other: Any) -> bool:
+    if operator == "$eq":
+        return bool(value == other)
+    if operator == "$ne":
+        return bool(value != other)
+    if operator not in _ORDERS:
+        message = f"no filter operator {operator!r}; there are $eq, $ne, {', '.join(_ORDERS)}"
+        raise ValueError(message)
+    try:
+        return bool(_ORDERS[operator](value, other))
+    except TypeError:  # a missing field, or a text against a number
+        return False

@@ -1,0 +1,157 @@
+"""Ids, scopes, versions and shapes of the facade for mem0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ebbtide.errors import InputError
+from ebbtide.inputs import shown
+from ebbtide.memory import Memory
+from ebbtide.types import Turn
+
+__all__ = [
+    "NAME",
+    "created_of",
+    "current",
+    "id_of",
+    "is_current",
+    "matching",
+    "metadata_of",
+    "number_of",
+    "own_removed",
+    "relink",
+    "scope_of",
+    "shape",
+    "versions_of",
+    "wanted_of",
+]
+
+NAME = "mem0:"
+"""What the names of the memories begin with."""
+
+_SCOPES = ("user_id", "agent_id", "run_id")
+_OWN = (*_SCOPES, "actor_id", "mem0")
+"""Fields of a turn's metadata that are not the caller's."""
+
+
+def scope_of(
+    user_id: str | None,
+    agent_id: str | None,
+    run_id: str | None,
+    filters: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Ids and filters in one, the ids first.
+
+    Raises:
+        InputError: If no id is among them, or a filter is an operator.
+    """
+    given = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    merged = {**(filters or {}), **{key: v for key, v in given.items() if v is not None}}
+    ids = {key: merged[key] for key in _SCOPES if key in merged}
+    if not ids:
+        raise InputError("name a user_id, an agent_id or a run_id", "input.field")
+    for key, value in ids.items():
+        if not isinstance(value, str) or not value.strip():
+            raise InputError(f"{key} must be a text that is not blank", "input.field")
+    for key, value in merged.items():
+        if isinstance(value, Mapping) or key in ("AND", "OR", "NOT") or value == "*":
+            message = f"filter {shown(key)} is an operator; filters here compare for equality"
+            raise InputError(message, "input.field")
+    return {**ids, **{key: value for key, value in merged.items() if key not in ids}}
+
+
+def wanted_of(top_k: int, limit: int | None) -> int:
+    """How many results are asked for, under either name."""
+    wanted = top_k if limit is None else limit
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1:
+        message = f"top_k must be a whole number of at least 1, not {shown(wanted)}"
+        raise InputError(message, "input.field")
+    return wanted
+
+
+def metadata_of(turn: Turn) -> dict[str, Any]:
+    """A turn's metadata; empty where it has none."""
+    return dict(turn.metadata or {})
+
+
+def own_removed(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a turn's metadata is the caller's: an update, say, moves no memory."""
+    return {key: value for key, value in metadata.items() if key not in _OWN}
+
+
+def number_of(turn: Turn) -> int:
+    """A stored turn's interaction id."""
+    assert turn.interaction_id is not None
+    return turn.interaction_id
+
+
+def root_of(turn: Turn) -> int:
+    """The interaction id of the first version of a turn's memory."""
+    return int(metadata_of(turn)["mem0"].get("root", number_of(turn)))
+
+
+def id_of(memory: Memory, turn: Turn) -> str:
+    """The id of the memory that a turn is a version of."""
+    return f"{root_of(turn)}@{memory.namespace.removeprefix(NAME)}"
+
+
+def created_of(turn: Turn) -> Any:
+    """When the first version was stored."""
+    return metadata_of(turn)["mem0"].get("created", turn.timestamp)
+
+
+def matching(memory: Memory, scope: Mapping[str, Any]) -> Iterator[Turn]:
+    """Turns whose metadata has every field of a scope, in id order."""
+    for turn in memory.turns():
+        metadata = metadata_of(turn)
+        if all(key in metadata and metadata[key] == value for key, value in scope.items()):
+            yield turn
+
+
+def versions_of(memory: Memory, root: Turn) -> list[Turn]:
+    """The versions of a memory from its first one on, oldest first."""
+    number = number_of(root)
+    later = (turn for turn in memory.history(number) if number_of(turn) != number)
+    return [root, *(turn for turn in later if root_of(turn) == number)]
+
+
+def relink(memory: Memory) -> None:
+    """Relate versions to those they replaced, where a process ended just before it did."""
+    newest: dict[int, int] = {}
+    for turn in memory.turns():
+        number, root = number_of(turn), root_of(turn)
+        if number != root:
+            versions = versions_of(memory, memory.get(root))
+            if number not in map(number_of, versions):
+                memory.relate(number, "supersedes", newest[root])
+        newest[root] = number
+
+
+def is_current(memory: Memory, turn: Turn) -> bool:
+    """Whether no later version of the same memory replaced it."""
+    return number_of(versions_of(memory, memory.get(root_of(turn)))[-1]) == number_of(turn)
+
+
+def current(memory: Memory, turns: Iterable[Turn]) -> Iterator[Turn]:
+    """Those turns that no later version of the same memory replaced."""
+    for turn in turns:
+        if turn.validity == "current" or is_current(memory, turn):
+            yield turn
+
+
+def shape(memory: Memory, turn: Turn) -> dict[str, Any]:
+    """A memory as mem0 gives it, with its validity beside."""
+    metadata = metadata_of(turn)
+    item: dict[str, Any] = {
+        "id": id_of(memory, turn),
+        "memory": turn.text,
+        "hash": turn.record_id,
+        "created_at": created_of(turn),
+        "updated_at": turn.timestamp if "root" in metadata["mem0"] else None,
+        "role": turn.role,
+        "validity": turn.validity,
+    }
+    item |= {key: metadata[key] for key in (*_SCOPES, "actor_id") if key in metadata}
+    item["metadata"] = own_removed(metadata)
+    return item

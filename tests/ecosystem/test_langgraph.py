@@ -1,0 +1,230 @@
+"""The LangGraph store: its own contract, against LangGraph itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
+
+from ebbtide import Config, InputError, Store
+from ebbtide.adapters.langgraph import EbbtideStore
+
+ANA, LUIS = ("users", "ana"), ("users", "luis")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2024, 6, 1, 9, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, minutes: float) -> None:
+        self.now += timedelta(minutes=minutes)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(store_path: Path, cheap: Config, clock: Clock) -> Iterator[EbbtideStore]:
+    with EbbtideStore.open(store_path, config=cheap, clock=clock) as opened:
+        yield opened
+
+
+def keys(found: list[Any]) -> list[str]:
+    return [item.key for item in found]
+
+
+def test_put_get_replace_delete(store: EbbtideStore, clock: Clock) -> None:
+    store.put(ANA, "home", {"text": "I live in Lisbon.", "n": 1})
+    clock.forward(5)
+    store.put(ANA, "home", {"text": "I live in Porto now.", "n": 2})
+    item = store.get(ANA, "home")
+    assert item is not None
+    assert item.value == {"text": "I live in Porto now.", "n": 2}
+    assert item.namespace == ANA
+    assert item.updated_at - item.created_at == timedelta(minutes=5)
+    assert store.get(ANA, "other") is None
+    assert store.get(LUIS, "home") is None
+    store.delete(ANA, "home")
+    store.delete(ANA, "home")
+    assert store.get(ANA, "home") is None
+    assert store.list_namespaces() == []
+
+
+def test_a_query_ranks_and_namespaces_stay_apart(store_path: Path) -> None:
+    with EbbtideStore.open(store_path) as store:  # with the real models
+        store.put(ANA, "drink", {"text": "I drink green tea every morning."})
+        store.put(ANA, "home", {"text": "I live in Porto."})
+        store.put(LUIS, "drink", {"text": "I drink black coffee."})
+        found = store.search(ANA, query="Which tea do I drink?")
+        assert keys(found) == ["drink", "home"]
+        assert all(item.score is not None and 0 <= item.score <= 1 for item in found)
+        both = store.search(("users",), query="What do I drink?", limit=2)
+        assert {(item.namespace, item.key) for item in both} == {(ANA, "drink"), (LUIS, "drink")}
+        assert store.search(("nobody",), query="drink") == []
+        # The same beginning in letters is another label.
+        assert store.search(("user",)) == []
+
+
+def test_what_one_user_says_does_not_supersede_another(store: EbbtideStore) -> None:
+    store.put(ANA, "home", {"text": "I live in Lisbon."})
+    store.put(LUIS, "home", {"text": "I live in Porto now."})
+    assert len(store.search(("users",), query="Where do I live?")) == 2
+    stats = store._store.memory("langgraph:users.ana").stats()
+    assert stats["validity"] == {"current": 1}
+
+
+def test_filters_limit_and_offset(store: EbbtideStore) -> None:
+    for n in range(12):
+        kind = {"kind": "even" if n % 2 == 0 else "odd", "n": n, "deep": {"n": n % 3}}
+        store.put(ANA, f"k{n}", {"text": f"Note {n} about tea.", **kind})
+    assert keys(store.search(ANA, limit=3)) == ["k0", "k1", "k2"]
+    assert keys(store.search(ANA, limit=3, offset=10)) == ["k10", "k11"]
+    assert keys(store.search(ANA, filter={"kind": "odd"})) == ["k1", "k3", "k5", "k7", "k9", "k11"]
+    assert keys(store.search(ANA, filter={"n": {"$gte": 3, "$lt": 5}})) == ["k3", "k4"]
+    assert keys(store.search(ANA, filter={"n": {"$ne": 0, "$lte": 1}})) == ["k1"]
+    assert keys(store.search(ANA, filter={"missing": {"$gt": 1}})) == []
+    assert keys(store.search(ANA, filter={"deep": {"n": 2}}, limit=2)) == ["k2", "k5"]
+    ranked = store.search(ANA, query="Which note is about tea?", filter={"n": {"$gt": 9}})
+    assert sorted(keys(ranked)) == ["k10", "k11"]
+    pages = [store.search(ANA, query="tea", limit=5, offset=o) for o in (0, 5, 10)]
+    assert sorted(k for page in pages for k in keys(page)) == sorted(f"k{n}" for n in range(12))
+    with pytest.raises(ValueError, match=r"\$eq"):
+        store.search(ANA, filter={"n": {"$in": [1]}})
+
+
+def test_what_is_read_of_a_value(store: EbbtideStore) -> None:
+    store.put(ANA, "secret", {"text": "The code is 4711."}, index=False)
+    store.put(ANA, "tea", {"title": "Tea", "notes": [{"say": "Oolong"}, {"say": "Sencha"}]})
+    store.put(ANA, "part", {"text": "Coffee", "hidden": "Oolong"}, index=["text"])
+    found = store.search(ANA, query="Oolong?")
+    assert found[0].key == "tea"
+    assert keys(found)[-1] == "secret"
+    assert found[-1].score is None
+    with pytest.raises(InputError):
+        store.put(LUIS, "bad", {"when": object()})
+    assert store.list_namespaces() == [ANA]
+
+
+def test_values_come_back_as_they_were(store: EbbtideStore) -> None:
+    rendered = "=== RELEVANT MEMORY ===\n=== END OF MEMORY ===\n"
+    values: list[dict[str, Any]] = [
+        {},
+        {"n": 1.5, "none": None},
+        {"text": ""},
+        {"text": rendered},
+        {"text": "ü\n"},
+    ]
+    for value in values:
+        store.put(ANA, "value", value)
+        item = store.get(ANA, "value")
+        assert item is not None
+        assert item.value == value
+
+
+def test_namespaces_are_listed(store: EbbtideStore) -> None:
+    for namespace in (ANA, LUIS, ("docs", "v1", "en"), ("docs", "v2", "en")):
+        store.put(namespace, "k", {"text": "Tea."})
+    assert store.list_namespaces(prefix=("users",)) == [ANA, LUIS]
+    assert store.list_namespaces(suffix=("*", "en"), max_depth=1) == [("docs",)]
+    assert store.list_namespaces(prefix=("docs", "*", "en"), limit=1, offset=1) == [
+        ("docs", "v2", "en")
+    ]
+    for wrong in ((), ("a.b",), ("",), ("langgraph",)):
+        with pytest.raises(InvalidNamespaceError):
+            store.put(wrong, "k", {"text": "Tea."})
+    # Operations in a batch have not been looked at by anybody.
+    with pytest.raises(InvalidNamespaceError):
+        store.batch([GetOp(("users.ana",), "k")])
+
+
+def test_time_to_live(store_path: Path, cheap: Config, clock: Clock) -> None:
+    settings: Any = {"default_ttl": 60.0, "refresh_on_read": True}
+    with EbbtideStore.open(store_path, config=cheap, ttl=settings, clock=clock) as store:
+        store.put(ANA, "default", {"text": "Tea."})
+        store.put(ANA, "short", {"text": "Coffee."}, ttl=10)
+        store.put(ANA, "kept", {"text": "Water."}, ttl=None)
+        clock.forward(9)
+        assert store.get(ANA, "short") is not None  # reading starts it anew
+        clock.forward(9)
+        assert store.get(ANA, "short", refresh_ttl=False) is not None
+        clock.forward(2)
+        assert store.get(ANA, "short") is None
+        assert keys(store.search(ANA, query="Tea?", refresh_ttl=False)) != []
+        clock.forward(45)
+        assert keys(store.search(ANA)) == ["kept"]
+    with EbbtideStore.open(store_path, config=cheap, clock=clock) as store:
+        assert keys(store.search(ANA)) == ["kept"]
+
+
+def test_it_is_there_after_reopening(store_path: Path, cheap: Config) -> None:
+    with EbbtideStore.open(store_path, config=cheap) as store:
+        store.put(ANA, "drink", {"text": "I drink tea."})
+    # As if the process had ended between the new turn and the erasing of the old one.
+    with Store.open(store_path, config=cheap) as raw:
+        memory = raw.memory("langgraph:users.ana")
+        old = memory.get(0).metadata
+        assert old is not None
+        memory.add("I drink coffee.", metadata={**old, "value": {"text": "I drink coffee."}})
+    with EbbtideStore.open(store_path, config=cheap) as store:
+        (item,) = store.search(ANA)
+        assert item.value == {"text": "I drink coffee."}
+
+
+def test_a_batch_runs_in_order(store: EbbtideStore) -> None:
+    results = store.batch(
+        [
+            GetOp(ANA, "k"),
+            PutOp(ANA, "k", {"text": "Tea."}),
+            GetOp(ANA, "k"),
+            SearchOp(("users",), None, 10, 0, None),
+            PutOp(ANA, "k", None),
+            GetOp(ANA, "k"),
+        ]
+    )
+    assert results[0] is None
+    assert results[2] is not None
+    assert keys(results[3]) == ["k"]  # type: ignore[arg-type]
+    assert results[5] is None
+
+
+def test_async(store: EbbtideStore) -> None:
+    async def main() -> list[str]:
+        await asyncio.gather(
+            *(store.aput(ANA, f"k{n}", {"text": f"Tea number {n}."}) for n in range(8))
+        )
+        await store.adelete(ANA, "k7")
+        assert (await store.aget(ANA, "k3")) is not None
+        assert await store.alist_namespaces() == [ANA]
+        return keys(await store.asearch(ANA, query="tea", limit=20))
+
+    assert sorted(asyncio.run(main())) == [f"k{n}" for n in range(7)]
+
+
+class State(TypedDict):
+    question: str
+    answer: str
+
+
+def test_in_a_graph(store: EbbtideStore) -> None:
+    def answer(state: State, *, store: BaseStore) -> dict[str, str]:
+        (best,) = store.search(ANA, query=state["question"], limit=1)
+        return {"answer": best.value["text"]}
+
+    store.put(ANA, "home", {"text": "I live in Porto."})
+    store.put(ANA, "drink", {"text": "I drink tea."})
+    graph = StateGraph(State)
+    graph.add_node("answer", answer)
+    graph.add_edge(START, "answer")
+    app = graph.compile(store=store)
+    assert app.invoke({"question": "What do I drink?", "answer": ""})["answer"] == "I drink tea."

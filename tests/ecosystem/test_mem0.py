@@ -1,0 +1,162 @@
+"""The mem0-shaped facade: shapes, scopes, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ebbtide import Config, InputError, NotFoundError, Store
+from ebbtide.adapters.mem0 import Memory
+
+
+@pytest.fixture
+def memory(store_path: Path, cheap: Config) -> Iterator[Memory]:
+    moments = (datetime(2024, 6, 1, tzinfo=UTC) + timedelta(hours=n) for n in range(1000))
+    with Memory(store_path, config=cheap, clock=lambda: next(moments)) as opened:
+        yield opened
+
+
+def texts(found: dict[str, list[dict[str, str]]]) -> list[str]:
+    return [item["memory"] for item in found["results"]]
+
+
+def test_add_search_get(memory: Memory) -> None:
+    added = memory.add(
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "I drink green tea.", "name": "Ana"},
+            {"role": "assistant", "content": [{"type": "text", "text": "Noted."}]},
+        ],
+        user_id="ana",
+        run_id="r1",
+        metadata={"topic": "drinks"},
+    )
+    assert [(r["memory"], r["event"], r["role"]) for r in added["results"]] == [
+        ("I drink green tea.", "ADD", "user"),
+        ("Noted.", "ADD", "assistant"),
+    ]
+    first = memory.get(added["results"][0]["id"])
+    assert first is not None
+    assert first["id"] == "0@user_id=ana"
+    assert first["user_id"] == "ana"
+    assert first["run_id"] == "r1"
+    assert first["actor_id"] == "Ana"
+    assert first["metadata"] == {"topic": "drinks"}
+    assert first["created_at"] == "2024-06-01T00:00:00+00:00"
+    assert first["updated_at"] is None
+    found = memory.search("Which tea do I drink?", user_id="ana")["results"]
+    assert {item["memory"] for item in found} == {"I drink green tea.", "Noted."}
+    assert all(0 <= item["score"] <= 1 for item in found)
+    same = memory.search("Which tea do I drink?", filters={"user_id": "ana"}, top_k=1)
+    assert same["results"] == found[:1]
+    assert memory.search("tea?", user_id="ana", threshold=1.0) == {"results": []}
+
+
+def test_scopes(memory: Memory) -> None:
+    memory.add("Tea.", user_id="ana", agent_id="cook")
+    memory.add("Coffee.", user_id="luis", agent_id="cook", run_id="r1")
+    memory.add("Water.", agent_id="cook")
+    memory.add("Milk.", run_id="r1")
+    assert texts(memory.get_all(user_id="ana")) == ["Tea."]
+    assert texts(memory.get_all(user_id="ana", agent_id="other")) == []
+    assert sorted(texts(memory.get_all(agent_id="cook"))) == ["Coffee.", "Tea.", "Water."]
+    assert sorted(texts(memory.search("tea?", run_id="r1"))) == ["Coffee.", "Milk."]
+    memory.delete_all(agent_id="cook")
+    assert texts(memory.get_all(run_id="r1")) == ["Milk."]
+    memory.reset()
+    assert texts(memory.get_all(run_id="r1")) == []
+
+
+def test_filters(memory: Memory) -> None:
+    for n in range(5):
+        memory.add(f"Note {n}.", user_id="ana", metadata={"n": n % 2})
+    assert texts(memory.get_all(user_id="ana", filters={"n": 1})) == ["Note 1.", "Note 3."]
+    assert len(memory.search("note?", user_id="ana", filters={"n": 0}, limit=2)["results"]) == 2
+    assert texts(memory.get_all(user_id="ana", limit=2)) == ["Note 0.", "Note 1."]
+
+
+def test_update_keeps_the_id_and_a_history(memory: Memory) -> None:
+    memory.add("Unrelated.", user_id="ana")
+    name = memory.add("I drink tea.", user_id="ana", metadata={"topic": "tea"})["results"][0]["id"]
+    memory.update(name, "I drink coffee.")
+    memory.update(name, "I drink water.", metadata={"topic": "water", "user_id": "luis"})
+    now = memory.get(name)
+    assert now is not None
+    assert now["memory"] == "I drink water."
+    assert now["id"] == name
+    assert now["metadata"] == {"topic": "water"}
+    assert now["user_id"] == "ana"
+    assert now["created_at"] < now["updated_at"]
+    assert sorted(texts(memory.get_all(user_id="ana"))) == ["I drink water.", "Unrelated."]
+    found = memory.search("What do I drink?", user_id="ana")
+    assert sorted(texts(found)) == ["I drink water.", "Unrelated."]
+    assert [(h["event"], h["old_memory"], h["new_memory"]) for h in memory.history(name)] == [
+        ("ADD", None, "I drink tea."),
+        ("UPDATE", "I drink tea.", "I drink coffee."),
+        ("UPDATE", "I drink coffee.", "I drink water."),
+    ]
+    memory.delete(name)
+    assert memory.get(name) is None
+    assert texts(memory.get_all(user_id="ana")) == ["Unrelated."]
+
+
+def test_a_changed_fact_stays_a_memory_and_is_marked(memory: Memory) -> None:
+    memory.add("I live in Lisbon.", user_id="ana")
+    memory.add("I live in Porto now.", user_id="ana")
+    found = memory.get_all(user_id="ana")["results"]
+    assert [(item["memory"], item["validity"]) for item in found] == [
+        ("I live in Lisbon.", "superseded"),
+        ("I live in Porto now.", "current"),
+    ]
+
+
+def test_it_is_there_after_reopening(store_path: Path, cheap: Config) -> None:
+    with Memory(store_path, config=cheap) as memory:
+        name = memory.add("I drink tea.", user_id="ana@home")["results"][0]["id"]
+        memory.update(name, "I drink coffee.")
+    with Memory(store_path, config=cheap) as memory:
+        item = memory.get(name)
+        assert item is not None
+        assert item["memory"] == "I drink coffee."
+        assert item["user_id"] == "ana@home"
+
+
+def test_an_update_that_was_cut_short_is_finished(store_path: Path, cheap: Config) -> None:
+    with Memory(store_path, config=cheap) as memory:
+        name = memory.add("I drink tea.", user_id="ana")["results"][0]["id"]
+        memory.update(name, "I drink coffee.")
+    # As if the process had ended between storing the new words and relating them.
+    with Store.open(store_path, config=cheap) as raw:
+        turns = raw.memory("mem0:user_id=ana")
+        turns.add("Rain is coming.", metadata=turns.get(1).metadata)
+        assert len(turns.history(0)) == 2
+    with Memory(store_path, config=cheap) as memory:
+        assert texts(memory.get_all(user_id="ana")) == ["Rain is coming."]
+        assert [version["event"] for version in memory.history(name)] == ["ADD", "UPDATE", "UPDATE"]
+
+
+@pytest.mark.parametrize("name", ["", "7", "7@user_id=ana", "1@user_id=ana", "x@user_id=ana", "0@"])
+def test_an_unknown_id(memory: Memory, name: str) -> None:
+    first = memory.add("I drink tea.", user_id="ana")["results"][0]["id"]
+    memory.update(first, "I drink coffee.")  # becomes turn 1, which is no id of its own
+    assert memory.get(name) is None
+    for call in (memory.delete, memory.history, lambda i: memory.update(i, "x")):
+        with pytest.raises(NotFoundError):
+            call(name)
+
+
+def test_what_is_refused(memory: Memory) -> None:
+    with pytest.raises(InputError, match="user_id"):
+        memory.add("Tea.")
+    with pytest.raises(InputError, match="user_id"):
+        memory.search("tea?", filters={"topic": "tea"})
+    with pytest.raises(InputError, match="blank"):
+        memory.delete_all(user_id=" ")
+    with pytest.raises(InputError, match="equality"):
+        memory.search("tea?", user_id="ana", filters={"n": {"gt": 1}})
+    with pytest.raises(InputError, match="top_k"):
+        memory.get_all(user_id="ana", top_k=0)
+    assert memory.search("tea?", user_id="nobody") == {"results": []}

@@ -1,0 +1,115 @@
+"""The session for the OpenAI Agents SDK, against the SDK and a model of our own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
+from agents.memory import Session, SessionSettings
+from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+from ebbtide import Config, Memory
+from ebbtide.adapters.openai_agents import EbbtideSession
+
+ITEMS: list[Any] = [
+    {"role": "user", "content": "I drink green tea."},
+    {"role": "user", "content": [{"type": "input_text", "text": "In this cup."}]},
+    {"type": "reasoning", "id": "r1", "summary": []},
+    {"type": "function_call", "call_id": "1", "name": "order", "arguments": '{"what": "tea"}'},
+    {"type": "function_call_output", "call_id": "1", "output": "Ordered."},
+    {
+        "type": "message",
+        "id": "m1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "Here you are.", "annotations": []}],
+    },
+]
+
+
+class Echo(Model):
+    """Says how many items it was given, and what the first one was."""
+
+    async def get_response(self, *_: Any, **given: Any) -> Any:
+        items = given["input"]
+        text = f"{len(items)} items, first: {items[0]['content']}"
+        part = ResponseOutputText(type="output_text", text=text, annotations=[])
+        message = ResponseOutputMessage(
+            id="m", type="message", role="assistant", status="completed", content=[part]
+        )
+        return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def memory(cheap: Config) -> Iterator[Memory]:
+    with Memory.in_memory(config=cheap) as opened:
+        yield opened
+
+
+def test_items_come_back_as_they_were(memory: Memory) -> None:
+    session = EbbtideSession("s1", memory)
+    assert isinstance(session, Session)
+
+    async def main() -> None:
+        assert await session.get_items() == []
+        assert await session.pop_item() is None
+        await session.add_items(ITEMS)
+        await EbbtideSession("s2", memory).add_items(ITEMS[:1])
+        assert await session.get_items() == ITEMS
+        assert await session.get_items(2) == ITEMS[-2:]
+        assert await session.get_items(0) == []
+        assert await session.pop_item() == ITEMS[-1]
+        assert await session.get_items() == ITEMS[:-1]
+        few = EbbtideSession("s1", memory, session_settings=SessionSettings(limit=1))
+        assert await few.get_items() == ITEMS[-2:-1]
+        await session.clear_session()
+        assert await session.get_items() == []
+        assert len(await EbbtideSession("s2", memory).get_items()) == 1
+
+    asyncio.run(main())
+    assert len(memory) == 1
+
+
+def test_what_is_read_of_an_item(memory: Memory) -> None:
+    asyncio.run(EbbtideSession("s1", memory).add_items(ITEMS))
+    assert [(turn.role, turn.text) for turn in memory.turns()] == [
+        ("user", "I drink green tea."),
+        ("user", "In this cup."),
+        ("assistant", "[reasoning]"),
+        ("assistant", 'order({"what": "tea"})'),
+        ("tool", "Ordered."),
+        ("assistant", "Here you are."),
+    ]
+
+
+def test_turns_from_elsewhere_are_items_too(memory: Memory) -> None:
+    memory.add("I drink tea.", session_id="s1")
+    memory.add("{}", role="tool", session_id="s1")
+    items = asyncio.run(EbbtideSession("s1", memory).get_items())
+    assert items == [{"role": "user", "content": "I drink tea."}]
+
+
+def test_an_agent_remembers(memory: Memory) -> None:
+    agent = Agent(name="Echo", model=Echo())
+    settings = RunConfig(tracing_disabled=True)
+
+    async def main() -> list[str]:
+        answers = []
+        for said in ("I drink green tea.", "And I live in Porto."):
+            # A session made anew, as in a request of its own.
+            session = EbbtideSession("s1", memory)
+            result = await Runner.run(agent, said, session=session, run_config=settings)
+            answers.append(result.final_output)
+        return answers
+
+    assert asyncio.run(main()) == [
+        "1 items, first: I drink green tea.",
+        "3 items, first: I drink green tea.",
+    ]
+    assert [turn.role for turn in memory.turns()] == ["user", "assistant"] * 2
