@@ -52,9 +52,9 @@ def export(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write one memory to a file of JSON Lines, with everything derived from it.
+    """Write one memory to a file of JSON Lines.
 
-    `ebbtide load` reads it into another store, where its digest is the same.
+    It holds everything, what was derived from the turns too. `ebbtide load` reads it into another store, where its digest is the same.
     """
     with reading(store, namespace, settings_from(config), analysed=True) as memory:
         rows = memory.export(file)
@@ -74,7 +74,10 @@ def load(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Read a memory that `ebbtide export` wrote into a store: all of it, or nothing."""
+    """Read a memory that `ebbtide export` wrote.
+
+    All of it goes into the store, or nothing.
+    """
     from ebbtide.store import Store
 
     with Store.open(store, config=settings_from(config)) as opened:
@@ -92,7 +95,10 @@ def load(
 
 
 def backup(file: FileArgument, store: StoreOption, as_json: JsonOption = False) -> None:
-    """Copy a store into a new file, in one state, while others read and write it."""
+    """Copy a store into a new file.
+
+    The copy is one state of it, though others read and write the store meanwhile.
+    """
     from ebbtide.store import Store
 
     with Store.open(store, read_only=True) as opened:
