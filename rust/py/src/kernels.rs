@@ -13,6 +13,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 
+type Scored<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>);
 type Hits<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 fn refused(py: Python<'_>, message: String) -> PyErr {
@@ -113,7 +114,7 @@ pub fn kernel_decay<'py>(
     inertia: f64,
     healthy_min: f64,
     critical_max: f64,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>)> {
+) -> PyResult<Scored<'py>> {
     let (omega, age) = (
         array::<f64, Ix1>("omega", omega)?,
         array::<i64, Ix1>("age", age)?,
