@@ -52,8 +52,11 @@ lint: setup ## ruff, mypy, rustfmt, clippy, stubtest, import and layer contracts
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
-bench: setup ## Benchmarks of the kernels and the facade
+bench: setup ## Benchmarks: kernels, write path, a replay of 100,000 turns
 	$(BIN)/python -m pytest benches --benchmark-only
+	$(BIN)/python -m benches.write_path
+	$(BIN)/python -m benches.million --turns 100000
+	cargo bench -p ebbtide-core
 
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py

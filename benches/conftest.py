@@ -9,10 +9,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_configure(config: object) -> None:
-    import time
-
-    from pytest_benchmark.utils import NameWrapper
-
     options = config.option  # type: ignore[attr-defined]
-    options.benchmark_timer = NameWrapper(time.thread_time)
+    options.benchmark_timer = "time.thread_time"
     options.benchmark_sort = "min"

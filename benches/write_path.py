@@ -1,4 +1,4 @@
-"""What storing a turn costs once its analysis is there: ``python benches/write_path.py``.
+"""What storing a turn costs once its analysis is there: ``python -m benches.write_path``.
 
 The example conversation is analysed once with the real models and stored over
 and over, each lap as another conversation (its claims are about other people),

@@ -26,7 +26,7 @@ use workload::{DIMENSION, Turns};
 const BATCH: usize = 64;
 
 fn settings(token_vectors: bool) -> Config {
-    let user = format!("[capacity]\ntoken_budget = 1400\n[store]\ntoken_vectors = {token_vectors}");
+    let user = format!("[capacity]\ntoken_budget = 850\n[store]\ntoken_vectors = {token_vectors}");
     config::load("default", &user).expect("valid settings")
 }
 

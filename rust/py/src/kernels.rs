@@ -13,6 +13,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 
+type Scored<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>);
 type Hits<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 fn refused(py: Python<'_>, message: String) -> PyErr {
@@ -102,9 +103,6 @@ fn hits<'py>(py: Python<'py>, found: Vec<(u64, f64)>) -> Hits<'py> {
     (rows.into_pyarray(py), scores.into_pyarray(py))
 }
 
-/// One number and one tier an entry.
-type Decayed<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>);
-
 /// Effective scores and tiers (eq. 16-20).
 #[pyfunction]
 #[pyo3(signature = (omega, age, *, lambda_base, inertia, healthy_min, critical_max))]
@@ -116,7 +114,7 @@ pub fn kernel_decay<'py>(
     inertia: f64,
     healthy_min: f64,
     critical_max: f64,
-) -> PyResult<Decayed<'py>> {
+) -> PyResult<Scored<'py>> {
     let (omega, age) = (
         array::<f64, Ix1>("omega", omega)?,
         array::<i64, Ix1>("age", age)?,

@@ -1,9 +1,8 @@
 //! Semantic divergence from the recent conversation (eq. 6-7), in exact integers.
 
+use ebbtide_simd::sums;
 use std::collections::VecDeque;
 
-/// Sums kept side by side, so that vector instructions can add them.
-const LANES: usize = 8;
 /// Whole numbers up to here are exact in f64.
 const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
 
@@ -23,17 +22,13 @@ impl Sum {
     pub fn add(&mut self, vector: &[i16]) {
         self.total.resize(vector.len(), 0.0);
         self.count += 1;
-        for (s, x) in self.total.iter_mut().zip(vector) {
-            *s += f64::from(*x);
-        }
+        sums::add(&mut self.total, vector);
     }
 
     /// Takes a vector off that was added before.
     pub fn take_off(&mut self, vector: &[i16]) {
         self.count -= 1;
-        for (s, x) in self.total.iter_mut().zip(vector) {
-            *s -= f64::from(*x);
-        }
+        sums::take_off(&mut self.total, vector);
     }
 
     /// D = 1 - cos, in [0, 2]; 0 for the first turn and for a zero vector (eq. 7).
@@ -57,24 +52,8 @@ impl Sum {
             return self.wide_products(vector);
         }
         // No partial sum exceeds `most`, so every one is exact in any order.
-        let (mut dot, mut vv, mut ss) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-        let (rows, rest) = vector.as_chunks::<LANES>();
-        let (sums, rest_sums) = self.total.as_chunks::<LANES>();
-        for (row, sum) in rows.iter().zip(sums) {
-            for i in 0..LANES {
-                let x = f64::from(row[i]);
-                dot[i] += x * sum[i];
-                vv[i] += x * x;
-                ss[i] += sum[i] * sum[i];
-            }
-        }
-        for (x, s) in rest.iter().zip(rest_sums) {
-            let x = f64::from(*x);
-            dot[0] += x * s;
-            vv[0] += x * x;
-            ss[0] += s * s;
-        }
-        (dot.iter().sum(), vv.iter().sum(), ss.iter().sum())
+        let [dot, vv, ss] = sums::products(vector, &self.total);
+        (dot, vv, ss)
     }
 
     /// The same for windows so long that the products need more than 53 bits.
