@@ -100,6 +100,16 @@ impl Active {
     ) -> Step {
         let newest = entry.id;
         self.restore(entry);
+        self.advance(newest, c, superseded)
+    }
+
+    /// Decays, sweeps and prunes when turn `newest` came and did not enter.
+    pub fn advance(
+        &mut self,
+        newest: InteractionId,
+        c: &Config,
+        superseded: impl Fn(InteractionId) -> bool,
+    ) -> Step {
         let mut step = Step::default();
         let mut effective: Vec<f64> = Vec::with_capacity(self.entries.len());
         for e in &mut self.entries {

@@ -65,7 +65,7 @@ impl Engine {
                 == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
     }
 
-    fn evidence(
+    pub(super) fn evidence(
         &self,
         c: Candidate,
         rank: usize,
@@ -94,6 +94,11 @@ impl Engine {
         if r.include_neighbor_turns {
             for id in self.neighbours(c.id, 1) {
                 add(id, if id < c.id { "previous" } else { "next" })?;
+            }
+        }
+        if r.fusion == "rrf" {
+            for (id, _) in self.gate.linked(c.id) {
+                add(id, "linked")?;
             }
         }
         let card = c.card.and_then(|n| self.cards.get(n)).map(|k| json!(k));
@@ -125,7 +130,7 @@ impl Engine {
         })
     }
 
-    fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
+    pub(super) fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
         let shown = kept.iter().position(|k| k.id == c.id && k.card == c.card);
         let fate = if fate == "kept" && shown.is_none() {
             "cut"

@@ -1,5 +1,6 @@
 //! Opening: everything in memory comes back from the store exactly as it was.
 
+use super::gate::Gate;
 use super::recent::Recent;
 use super::{Engine, SharedStore, TurnMeta};
 use crate::active::{Active, Entry};
@@ -70,6 +71,7 @@ impl Engine {
             turns: BTreeMap::new(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
+            gate: Gate::default(),
             recent,
             closed: false,
         };
@@ -106,6 +108,7 @@ impl Engine {
         let store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
         self.namespace = namespace.clone();
+        self.gate = Gate::load(&store, &namespace)?;
         store.for_each_loaded(&namespace, 0, |loaded| {
             self.restore(loaded);
             Ok(())
@@ -124,6 +127,10 @@ impl Engine {
             self.pending.insert(id);
             return;
         };
+        if self.gated() && self.gate.skips(id) {
+            self.put_in_shadow(&turn, &derived);
+            return;
+        }
         if turn.state == State::Active {
             let signals = derived.facts.signals;
             self.active.restore(Entry::new(
@@ -152,7 +159,12 @@ impl Engine {
         self.bm25.push(id, stems.iter().map(String::as_str));
         self.cards
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
-        let meta = TurnMeta {
+        let meta = self.meta_of(turn, facts);
+        self.turns.insert(id, meta);
+    }
+
+    pub(super) fn meta_of(&mut self, turn: &StoredTurn, facts: &Facts) -> TurnMeta {
+        TurnMeta {
             role: self.intern(&turn.role),
             speaker: turn.speaker.as_deref().map(|s| self.intern(&text::fold(s))),
             session: turn.session_id.as_deref().map(|s| self.intern(s)),
@@ -160,8 +172,7 @@ impl Engine {
             archived: turn.state == State::Archived,
             signals: facts.signals,
             social: facts.social,
-        };
-        self.turns.insert(id, meta);
+        }
     }
 
     /// Forgets an erased turn everywhere. The window is that of the turns there
@@ -191,6 +202,7 @@ impl Engine {
         self.active.remove(id);
         self.lineage.remove(id);
         self.pending.remove(&id);
+        self.gate.remove(id);
     }
 
     fn intern(&mut self, name: &str) -> Arc<str> {

@@ -5,6 +5,8 @@ mod candidates;
 mod digest;
 mod explain;
 mod first_stage;
+mod gate;
+mod hybrid;
 mod load;
 mod rank;
 mod read;
@@ -26,6 +28,7 @@ use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
 use crate::types::{InteractionId, Signals, StoredTurn};
 use bpe_openai::Tokenizer;
+use gate::Gate;
 use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,6 +73,7 @@ pub struct Engine {
     turns: BTreeMap<InteractionId, TurnMeta>,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
+    gate: Gate,
     recent: Recent,
     closed: bool,
 }
@@ -103,7 +107,7 @@ impl Engine {
 
     /// Number of turns.
     pub fn len(&self) -> usize {
-        self.turns.len() + self.pending.len()
+        self.turns.len() + self.gate.skipped().len() + self.pending.len()
     }
 
     /// Whether there are none.
@@ -114,14 +118,20 @@ impl Engine {
     /// Known speakers, lower case, ordered.
     pub fn speakers(&self) -> Vec<String> {
         let mut names: BTreeSet<&str> = BTreeSet::new();
-        names.extend(self.turns.values().filter_map(|t| t.speaker.as_deref()));
+        let every = self.turns.values().chain(self.gate.skipped().values());
+        names.extend(every.filter_map(|t| t.speaker.as_deref()));
         names.into_iter().map(str::to_owned).collect()
     }
 
     /// The newest turn's timestamp, in microseconds since the epoch: the last
     /// turn in id order that carries one.
     pub fn newest_time(&self) -> Option<i64> {
-        self.turns.values().rev().find_map(|t| t.utc_micros)
+        let newest = |turns: &BTreeMap<InteractionId, TurnMeta>| {
+            let mut dated = turns.iter().rev();
+            dated.find_map(|(id, t)| t.utc_micros.map(|at| (*id, at)))
+        };
+        let found = newest(&self.turns).max(newest(self.gate.skipped()));
+        found.map(|(_, at)| at)
     }
 
     /// Tokens of a text by the memory's counter.

@@ -32,7 +32,7 @@ pub struct RecallOptions {
 pub struct Support {
     /// The turn.
     pub turn: StoredTurn,
-    /// `source`, `history`, `newer`, `previous`, `next`.
+    /// `source`, `history`, `newer`, `previous`, `next`, `linked`.
     pub relation: &'static str,
 }
 
@@ -43,7 +43,7 @@ pub struct Evidence {
     pub rank: usize,
     /// Score it was ranked by.
     pub score: f64,
-    /// `raw` or `card`.
+    /// `raw`, `card`, or `shadow` for a turn that the gate kept out.
     pub kind: &'static str,
     /// The turn.
     pub turn: StoredTurn,
@@ -120,6 +120,10 @@ impl Engine {
             0
         };
         let fused = r.late_interaction || r.enable_bm25;
+        if r.fusion == "rrf" {
+            let recall = self.recall_hybrid(query, config, options, &admit)?;
+            return self.fall_back(recall, query, config, options, &admit);
+        }
         let stems = self.query_stems(&query.frame);
         loop {
             let mut pool = self.candidates(query, config, reach, &admit);
@@ -148,7 +152,7 @@ impl Engine {
             let short = options.limit.is_some() && recall.evidence.len() < wanted;
             let all = reach >= self.turns.len() || (!narrowed && found >= self.turns.len());
             if !short || !r.late_interaction || all {
-                return Ok(recall);
+                return self.fall_back(recall, query, config, options, &admit);
             }
             reach = 4 * reach.max(r.late_interaction_k);
         }
@@ -166,13 +170,19 @@ impl Engine {
         }
     }
 
+    /// What is known of a turn, taken in or kept out.
+    fn meta(&self, id: InteractionId) -> Option<&TurnMeta> {
+        let known = self.turns.get(&id);
+        known.or_else(|| self.gate.skipped().get(&id))
+    }
+
     pub(super) fn subject<'a>(
         &'a self,
         c: &'a Candidate,
         day: Option<&'a str>,
         cosine: f64,
     ) -> Subject<'a> {
-        let meta = self.turns.get(&c.id);
+        let meta = self.meta(c.id);
         Subject {
             text: &c.known.text,
             speaker: meta.and_then(|m| m.speaker.as_deref()),
@@ -186,14 +196,13 @@ impl Engine {
         }
     }
 
-    fn judge(&self, pool: &mut [Candidate], query: &Query) {
+    pub(super) fn judge(&self, pool: &mut [Candidate], query: &Query) {
         let idf = |t: &str| self.lexical.idf(t);
         // What a filter drops is judged too: the trace shows why it might have been kept.
         let unread = |c: &&mut Candidate| matches!(c.dropped, Some("first_stage" | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
             let day = self
-                .turns
-                .get(&c.id)
+                .meta(c.id)
                 .and_then(|m| m.utc_micros)
                 .map(calendar::iso_day);
             let cosine = self.flat.similarity(&query.vector, c.id);

@@ -4,6 +4,7 @@
 //! contiguous key range in every table and appends go to its end.
 
 mod archive_file;
+mod gate;
 mod lock;
 mod read;
 mod schema;
