@@ -85,7 +85,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A turn that left the active memory, and why: ``hard_kill``, ``budget`` or, by the gate, ``skip``."""
+    """A turn that left the active memory, and why.
+
+    The reason is ``hard_kill``, ``budget`` or, for one that the gate kept out, ``skip``.
+    """
 
     interaction_id: int
     reason: str

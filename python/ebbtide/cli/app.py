@@ -14,6 +14,7 @@ from ebbtide.cli import (
     comparing,
     configuring,
     evaluating,
+    gating,
     inspecting,
     maintaining,
     replaying,
@@ -41,7 +42,13 @@ app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.add_typer(configuring.app, name="config")
-for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
+for command in (
+    comparing.ablate,
+    comparing.sweep,
+    comparing.misses,
+    gating.gate,
+    answering.answers,
+):
     evaluating.app.command()(command)
 app.add_typer(evaluating.app, name="eval")
 

@@ -31,7 +31,7 @@ from ebbtide.evals.results import (
     versions,
     write_table,
 )
-from ebbtide.evals.systems import Options, System, open_system
+from ebbtide.evals.systems import POLICIES, Options, System, open_system
 
 __all__ = ["Plan", "claim", "evaluate", "measure"]
 
@@ -83,7 +83,7 @@ class Plan:
         """What makes two runs the same; parts are kept only while it holds."""
         # Where analyses are cached is no part of what is measured.
         plain = Options(self.options.changes)
-        configs = {name: _sha256(plain.config(name).to_dict()) for name in PRESETS}
+        configs = {name: _sha256(plain.config(name).to_dict()) for name in (*PRESETS, *POLICIES)}
         return {
             "ebbtide": _core.__version__,
             "dataset": self.dataset,

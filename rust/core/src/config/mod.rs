@@ -180,7 +180,11 @@ mod tests {
 
     #[test]
     fn a_section_in_a_section_keeps_what_is_not_named() {
-        let c = load("default", "[policy]\ngate = \"rpe\"\n[policy.rpe]\nbeta = 0.1").unwrap();
+        let c = load(
+            "default",
+            "[policy]\ngate = \"rpe\"\n[policy.rpe]\nbeta = 0.1",
+        )
+        .unwrap();
         assert_eq!(c.policy.gate, "rpe");
         assert!((c.policy.rpe.beta - 0.1).abs() < 1e-12);
         assert!((c.policy.rpe.theta_high - 0.7).abs() < 1e-12);

@@ -210,6 +210,7 @@ pub struct Rpe {
     pub thread_notes: usize,
     pub thread_below: f64,
     pub aside_words: usize,
+    pub brief_words: usize,
     pub status_words: usize,
     pub phatic_terms: usize,
     pub links: usize,

@@ -42,9 +42,7 @@ impl Gate {
 
     /// Whether the gate kept that turn out.
     pub(super) fn skips(&self, id: InteractionId) -> bool {
-        self.verdicts
-            .get(&id)
-            .is_some_and(|v| v.tier == Tier::Skip)
+        self.verdicts.get(&id).is_some_and(|v| v.tier == Tier::Skip)
     }
 
     pub(super) fn remove(&mut self, id: InteractionId) {
@@ -63,7 +61,11 @@ impl Gate {
     /// the others among them, much small talk would make all that is said of the
     /// conversation's own matter look expected.
     fn similarities(&self, window: usize) -> Vec<f64> {
-        let noted = self.verdicts.values().rev().filter(|v| v.tier != Tier::Skip);
+        let noted = self
+            .verdicts
+            .values()
+            .rev()
+            .filter(|v| v.tier != Tier::Skip);
         let newest = noted.filter_map(|v| v.similarity);
         let mut window: Vec<f64> = newest.take(window).collect();
         window.reverse();
@@ -77,8 +79,8 @@ impl Gate {
         c: &Rpe,
         admit: impl Fn(&TurnMeta) -> bool,
     ) -> Vec<(InteractionId, f64)> {
-        let reached = self.skipped.keys().rev().take(c.shadow_size);
-        let Some(oldest) = reached.last().copied() else {
+        let newest = self.skipped.keys().rev();
+        let Some(oldest) = newest.take(c.shadow_size).min().copied() else {
             return Vec::new();
         };
         let admit = |id| id >= oldest && self.skipped.get(&id).is_some_and(&admit);
@@ -92,11 +94,13 @@ impl Gate {
         let mut found: Vec<(InteractionId, f64)> = self
             .links
             .iter()
-            .filter_map(|((newer, older), cosine)| match (*newer == id, *older == id) {
-                (true, _) => Some((*older, *cosine)),
-                (_, true) => Some((*newer, *cosine)),
-                _ => None,
-            })
+            .filter_map(
+                |((newer, older), cosine)| match (*newer == id, *older == id) {
+                    (true, _) => Some((*older, *cosine)),
+                    (_, true) => Some((*newer, *cosine)),
+                    _ => None,
+                },
+            )
             .collect();
         found.sort_by(|a, b| crate::order::best_first((a.1, a.0), (b.1, b.0)));
         found
@@ -234,7 +238,9 @@ impl Engine {
         }
         for link in &links {
             store.insert_link(&self.namespace, link)?;
-            self.gate.links.insert((link.newer, link.older), link.cosine);
+            self.gate
+                .links
+                .insert((link.newer, link.older), link.cosine);
         }
         let mut detail = json!(verdict);
         detail["links"] = json!(links.iter().map(|l| l.older).collect::<Vec<_>>());

@@ -149,7 +149,10 @@ mod tests {
         assert!((rpe(0.75, 0.0, &c) - 0.3).abs() < 1e-12);
         assert_eq!(rpe(1.0, 0.9, &c), 1.0, "1.3 is cut");
         assert_eq!(rpe(0.049, 1.0, &c), 0.0, "below tau");
-        assert!((rpe(0.05, 1.0, &c) - 0.07).abs() < 1e-12, "tau itself counts");
+        assert!(
+            (rpe(0.05, 1.0, &c) - 0.07).abs() < 1e-12,
+            "tau itself counts"
+        );
     }
 
     #[test]

@@ -72,6 +72,9 @@ const ENTITY_CAP: f64 = 5.0;
 /// Content lemmas that say nothing by themselves, whatever else the turn is.
 const NO_CONTENT: usize = 2;
 
+/// Words of a remark that is too short to go on about anything.
+const TINY: usize = 6;
+
 /// Signals of something that lasts; a current state may be over in a minute.
 const LASTING: u8 = Signals::CONSTRAINT
     | Signals::PREFERENCE
@@ -99,11 +102,46 @@ const QUANTITIES: [&str; 4] = ["CARDINAL", "QUANTITY", "MONEY", "PERCENT"];
 const FIRST_PERSON: [&str; 6] = ["i", "my", "mine", "we", "our", "ours"];
 /// Kin, work, home and health: of somebody's own they last.
 const OWN: [&str; 40] = [
-    "wife", "husband", "partner", "fiance", "fiancee", "girlfriend", "boyfriend", "mother", "mom",
-    "mum", "father", "dad", "parents", "brother", "sister", "son", "daughter", "kids", "children",
-    "grandma", "grandmother", "grandpa", "grandfather", "aunt", "uncle", "cousin", "niece",
-    "nephew", "job", "career", "boss", "manager", "company", "apartment", "mortgage", "doctor",
-    "surgery", "allergic", "allergy", "diagnosed",
+    "wife",
+    "husband",
+    "partner",
+    "fiance",
+    "fiancee",
+    "girlfriend",
+    "boyfriend",
+    "mother",
+    "mom",
+    "mum",
+    "father",
+    "dad",
+    "parents",
+    "brother",
+    "sister",
+    "son",
+    "daughter",
+    "kids",
+    "children",
+    "grandma",
+    "grandmother",
+    "grandpa",
+    "grandfather",
+    "aunt",
+    "uncle",
+    "cousin",
+    "niece",
+    "nephew",
+    "job",
+    "career",
+    "boss",
+    "manager",
+    "company",
+    "apartment",
+    "mortgage",
+    "doctor",
+    "surgery",
+    "allergic",
+    "allergy",
+    "diagnosed",
 ];
 /// Words that hand the turn on for a moment.
 const MOMENTARY: [&str; 17] = [
@@ -131,7 +169,9 @@ const ANAPHORS: [&str; 13] = [
     "some",
 ];
 /// What may stand before it.
-const LEADS: [&str; 9] = ["and", "but", "so", "well", "yeah", "yep", "yes", "no", "nope"];
+const LEADS: [&str; 9] = [
+    "and", "but", "so", "well", "yeah", "yep", "yes", "no", "nope",
+];
 
 /// How long a turn matters, why, and its utility in [0, 1].
 pub fn judge(said: &Said<'_>, c: &Rpe) -> (Lifecycle, &'static str, f64) {
@@ -168,7 +208,10 @@ impl Seen {
         let has = |list: &[&str]| folded.iter().any(|w| list.contains(&w.as_str()));
         let padded = format!(" {} ", folded.join(" "));
         let lemmas: BTreeSet<&str> = f.terms.iter().map(String::as_str).collect();
-        let lemmas: usize = lemmas.iter().filter(|l| !said.speakers.contains(**l)).count();
+        let lemmas: usize = lemmas
+            .iter()
+            .filter(|l| !said.speakers.contains(**l))
+            .count();
         let bigrams = text::cjk_bigrams(said.text).len();
         let words = said
             .text
@@ -217,7 +260,7 @@ fn lifecycle(said: &Said<'_>, s: &Seen, c: &Rpe) -> (Lifecycle, &'static str) {
         return (Persistent, "provenance");
     }
     if s.bare() && !matches!(said.role, "system" | "tool") {
-        if !s.dated && !s.lasting && phatic(said, s, c) {
+        if !(s.dated || s.lasting || s.fact) && phatic(said, s, c) {
             return (Transient, "phatic");
         }
         if !s.dated && s.momentary && s.words <= c.status_words {
@@ -254,12 +297,16 @@ fn phatic(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
             || (acknowledges && s.lemmas <= c.phatic_terms))
 }
 
-/// A short remark that has nothing to do with the newest notes and states no fact.
+/// A short remark that has nothing to do with the newest notes and states no fact. One
+/// that goes on about what was said before is not off the thread, unless it is tiny.
 fn aside(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
     let asks = said.facts.signals.has(Signals::QUERY_LIKE);
-    let short = s.words <= c.aside_words && (s.sentences == 1 || (s.sentences == 2 && asks));
+    let one_thing = s.sentences == 1 || (s.sentences == 2 && asks);
+    let brief = s.words <= c.brief_words && s.sentences == 2 && !s.event;
+    let short = (s.words <= c.aside_words && one_thing) || brief;
     let states = s.lasting || s.fact || s.own || (s.dated && s.event);
-    short && !states && !s.anaphoric && said.thread.is_some_and(|t| t < c.thread_below)
+    let goes_on = s.anaphoric && s.words > TINY;
+    short && !states && !goes_on && said.thread.is_some_and(|t| t < c.thread_below)
 }
 
 /// Whether the caller marked the turn as one to keep.
@@ -343,3 +390,6 @@ fn opens_with_anaphor(words: &[String]) -> bool {
         first => first.is_some_and(|w| ANAPHORS.contains(&w)),
     }
 }
+
+#[cfg(test)]
+mod tests;

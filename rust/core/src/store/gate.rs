@@ -33,7 +33,9 @@ impl Store {
     /// Records a link.
     pub fn insert_link(&self, ns: &Namespace, link: &Link) -> Result<()> {
         self.conn
-            .prepare_cached("INSERT OR REPLACE INTO link (newer, older, cosine) VALUES (?1, ?2, ?3)")?
+            .prepare_cached(
+                "INSERT OR REPLACE INTO link (newer, older, cosine) VALUES (?1, ?2, ?3)",
+            )?
             .execute(params![ns.key(link.newer), ns.key(link.older), link.cosine])?;
         Ok(())
     }
@@ -83,7 +85,9 @@ fn verdict_of(row: &Row<'_>) -> Result<Verdict> {
     ) else {
         return Err(Error::new(
             Code::StoreCorrupt,
-            format!("a verdict of the gate in the store is unreadable: {tier}, {lifecycle}, {reason:?}"),
+            format!(
+                "a verdict of the gate in the store is unreadable: {tier}, {lifecycle}, {reason:?}"
+            ),
         ));
     };
     Ok(Verdict {
