@@ -209,6 +209,7 @@ pub struct Rpe {
     pub conflict_surprise: f64,
     pub thread_notes: usize,
     pub thread_below: f64,
+    pub thread_margin: f64,
     pub aside_words: usize,
     pub brief_words: usize,
     pub status_words: usize,

@@ -57,17 +57,16 @@ impl Gate {
         &self.skipped
     }
 
-    /// Similarities of the newest `window` turns that were noted, oldest first. With
+    /// A number of each of the newest `window` turns that were noted, oldest first. With
     /// the others among them, much small talk would make all that is said of the
     /// conversation's own matter look expected.
-    fn similarities(&self, window: usize) -> Vec<f64> {
+    fn of_notes(&self, window: usize, number: impl Fn(&Verdict) -> Option<f64>) -> Vec<f64> {
         let noted = self
             .verdicts
             .values()
             .rev()
             .filter(|v| v.tier != Tier::Skip);
-        let newest = noted.filter_map(|v| v.similarity);
-        let mut window: Vec<f64> = newest.take(window).collect();
+        let mut window: Vec<f64> = noted.filter_map(number).take(window).collect();
         window.reverse();
         window
     }
@@ -150,7 +149,7 @@ impl Engine {
         let nearest = self.flat.search(vector, 1, -1.0, |_| true);
         let similarity = nearest.first().map(|hit| hit.1);
         let thread = self.thread(vector, c);
-        let past = self.gate.similarities(c.window);
+        let past = self.gate.of_notes(c.window, |v| v.similarity);
         let mut surprise = rpe::surprise(similarity, &past, self.turns.len(), c);
         if conflict {
             surprise = surprise.max(c.conflict_surprise);
@@ -161,7 +160,12 @@ impl Engine {
             facts: &analysed.facts,
             provenance: analysed.turn.provenance.as_ref(),
             speakers: &self.taking_part(analysed.turn.speaker.as_deref()),
-            thread,
+            off_thread: rpe::off_thread(
+                thread,
+                &self.gate.of_notes(c.window, |v| v.thread),
+                self.turns.len(),
+                c,
+            ),
             conflict,
         };
         let (lifecycle, reason, utility) = utility::judge(&said, c);

@@ -82,6 +82,24 @@ pub fn surprise(similarity: Option<f64>, past: &[f64], notes: usize, c: &Rpe) ->
     1.0 / (1.0 + libm::exp(-z))
 }
 
+/// Whether a turn has nothing to do with the newest notes.
+///
+/// `thread` is the cosine of the nearest of them, `past` that of the noted turns before
+/// this one. Cosines of a conversation whose speakers have no names lie lower, so the
+/// bound is taken from those too: their upper quartile less `thread_margin`, and
+/// `thread_below` at most. The first `warmup` notes are no thread yet.
+pub fn off_thread(thread: Option<f64>, past: &[f64], notes: usize, c: &Rpe) -> bool {
+    let mut past = past.to_vec();
+    past.sort_by(f64::total_cmp);
+    let quartile = past.get(3 * past.len().saturating_sub(1) / 4);
+    match (thread, quartile) {
+        (Some(thread), Some(quartile)) if notes as u64 >= c.warmup => {
+            thread < c.thread_below.min(quartile - c.thread_margin)
+        }
+        _ => false,
+    }
+}
+
 /// RPE = min(1, 1[u >= tau] u (surprise + beta)) (D-MEM, section 4.1).
 pub fn rpe(utility: f64, surprise: f64, c: &Rpe) -> f64 {
     if utility < c.tau {
@@ -140,6 +158,21 @@ mod tests {
         assert_eq!(surprise(Some(0.9), &past, 4, &c), 1.0);
         assert_eq!(surprise(None, &past, 10, &c), 1.0);
         assert!(surprise(Some(0.9), &past, 5, &c) < 0.01);
+    }
+
+    #[test]
+    fn the_thread_is_measured_by_what_was_noted() {
+        let c = settings();
+        let (near, far) = ([0.8, 0.9, 0.7, 0.86, 0.85], [0.5, 0.7, 0.6, 0.66, 0.65]);
+        // Upper quartile 0.86: less 0.1 it is 0.76, so thread_below = 0.74 decides.
+        assert!(off_thread(Some(0.739), &near, 10, &c));
+        assert!(!off_thread(Some(0.74), &near, 10, &c));
+        // Upper quartile 0.66: the bound is 0.56.
+        assert!(off_thread(Some(0.559), &far, 10, &c));
+        assert!(!off_thread(Some(0.561), &far, 10, &c));
+        assert!(!off_thread(Some(0.1), &near, 9, &c), "too few notes");
+        assert!(!off_thread(None, &near, 10, &c));
+        assert!(!off_thread(Some(0.1), &[], 10, &c));
     }
 
     #[test]

@@ -56,8 +56,8 @@ pub struct Said<'a> {
     pub provenance: Option<&'a Provenance>,
     /// Names of those who take part, folded.
     pub speakers: &'a BTreeSet<String>,
-    /// Cosine of the nearest of the newest notes; none while there are too few.
-    pub thread: Option<f64>,
+    /// Whether it has nothing to do with the newest notes (see `rpe::off_thread`).
+    pub off_thread: bool,
     /// Whether it contradicts a stored claim.
     pub conflict: bool,
 }
@@ -241,7 +241,7 @@ impl Seen {
             event: card(&["event"]),
             momentary: MOMENTARY.iter().any(|m| padded.contains(&format!(" {m} "))),
             anaphoric: opens_with_anaphor(&folded),
-            read: 20 * (f.terms.len() + bigrams) <= 17 * (words + bigrams) || words <= 3,
+            read: 20 * (f.terms.len() + bigrams) <= 17 * (words + bigrams) || words + bigrams <= 3,
         }
     }
 
@@ -285,16 +285,21 @@ fn lifecycle(said: &Said<'_>, s: &Seen, c: &Rpe) -> (Lifecycle, &'static str) {
     (ShortTerm, "content")
 }
 
-/// Social, next to no content, or an acknowledgement with little of it; a question
-/// after another sentence asks for something.
+/// Social, next to no content, or an acknowledgement with little of it. A question that
+/// is neither asks for what comes next, and so belongs to it.
 fn phatic(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
     let signals = said.facts.signals;
-    let acknowledges = signals.has(Signals::ACK_LIKE) && s.sentences == 1;
-    let asks = s.sentences > 1 && signals.has(Signals::QUERY_LIKE) && s.lemmas > 1;
-    !asks
-        && (said.facts.social
-            || s.lemmas <= NO_CONTENT
-            || (acknowledges && s.lemmas <= c.phatic_terms))
+    let (acknowledges, asks) = (
+        signals.has(Signals::ACK_LIKE),
+        signals.has(Signals::QUERY_LIKE),
+    );
+    if asks && s.sentences > 1 && s.lemmas > 1 {
+        return false;
+    }
+    let empty = s.lemmas <= NO_CONTENT - usize::from(s.first_person);
+    said.facts.social
+        || (empty && (acknowledges || !asks))
+        || (acknowledges && s.sentences == 1 && s.lemmas <= c.phatic_terms)
 }
 
 /// A short remark that has nothing to do with the newest notes and states no fact. One
@@ -306,7 +311,7 @@ fn aside(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
     let short = (s.words <= c.aside_words && one_thing) || brief;
     let states = s.lasting || s.fact || s.own || (s.dated && s.event);
     let goes_on = s.anaphoric && s.words > TINY;
-    short && !states && !goes_on && said.thread.is_some_and(|t| t < c.thread_below)
+    short && !states && !goes_on && said.off_thread
 }
 
 /// Whether the caller marked the turn as one to keep.
@@ -330,21 +335,22 @@ fn utility(lifecycle: Lifecycle, f: &Facts, s: &Seen) -> f64 {
     }
 }
 
-/// Sentence ends before white space or the end of the text; at least 1.
+/// Stretches with a letter or digit between sentence ends that white space follows; at
+/// least 1.
 fn sentences(text: &str) -> usize {
-    let mut count = 0;
-    let mut ended = false;
+    let (mut count, mut ended, mut said) = (0, false, false);
     for c in text.chars() {
         if matches!(c, '.' | '!' | '?' | '…' | '。' | '！' | '？') {
             ended = true;
         } else if ended && c.is_whitespace() {
-            count += 1;
-            ended = false;
+            count += usize::from(said);
+            (ended, said) = (false, false);
         } else if !matches!(c, '"' | '\'' | '”' | '’' | ')' | ']') {
             ended = false;
+            said |= c.is_alphanumeric();
         }
     }
-    (count + usize::from(ended)).max(1)
+    (count + usize::from(said)).max(1)
 }
 
 /// A name that is nobody's who takes part: one that the recogniser found, or a

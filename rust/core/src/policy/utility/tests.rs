@@ -23,7 +23,7 @@ fn judged(text: &str, facts: &Facts, thread: Option<f64>) -> (Lifecycle, &'stati
         facts,
         provenance: None,
         speakers: &speakers,
-        thread,
+        off_thread: thread.is_some_and(|t| t < 0.74),
         conflict: false,
     };
     judge(&said, &settings())
@@ -74,6 +74,7 @@ fn what_says_nothing_is_transient() {
     assert_eq!(found, (Lifecycle::Transient, "phatic", 0.0));
     let two = facts(&["long", "day"], 0);
     assert_eq!(judged("such a long day", &two, Some(0.9)).1, "phatic");
+    assert_eq!(judged("I had a long day", &two, Some(0.9)).1, "content");
     let seven = ["a", "b", "c", "d", "e", "f", "g"];
     let long = facts(&seven, Signals::ACK_LIKE);
     assert_eq!(
@@ -90,6 +91,10 @@ fn a_question_after_another_sentence_is_kept() {
     );
     let found = judged("Wow! What got you into running?", &asks, Some(0.9));
     assert_eq!(found.0, Lifecycle::ShortTerm);
+    let bare = facts(&["port"], Signals::QUERY_LIKE);
+    assert_eq!(judged("which port?", &bare, Some(0.9)).1, "content");
+    let reacts = facts(&["really"], Signals::QUERY_LIKE | Signals::ACK_LIKE);
+    assert_eq!(judged("oh, really?", &reacts, Some(0.9)).1, "phatic");
 }
 
 #[test]
@@ -186,7 +191,7 @@ fn the_caller_and_a_conflict_overrule_the_words() {
         facts: &f,
         provenance: Some(&mark),
         speakers: &speakers,
-        thread: None,
+        off_thread: false,
         conflict: false,
     };
     let c = settings();
@@ -228,7 +233,8 @@ fn utility_matches_hand_worked_values() {
 #[test]
 fn sentences_end_before_white_space() {
     assert_eq!(sentences("no end"), 1);
-    assert_eq!(sentences("One. Two! \"Three?\" four"), 3);
+    assert_eq!(sentences("One. Two! \"Three?\" four :)"), 4);
+    assert_eq!(sentences("One. :)"), 1);
     assert_eq!(sentences("v1.2 is out..."), 1);
     assert_eq!(sentences(""), 1);
 }
