@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("order", "text", "calendar", "score::vector", "score::lexical"),
     ("config",),
     ("score", "lineage", "index", "render"),
+    ("policy",),
     ("store", "retrieve"),
     ("active",),
     ("engine", "kernels"),

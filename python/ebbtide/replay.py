@@ -75,7 +75,11 @@ class ReplaySummary:
             "active": self.stats.get("active", 0),
             "archived": self.stats.get("archived", 0),
             "tiers": self.stats.get("tiers", {}),
-            "evictions": {name: self.evictions[name] for name in ("hard_kill", "budget")},
+            "evictions": {
+                name: self.evictions[name]
+                for name in ("hard_kill", "budget", "skip")
+                if name != "skip" or self.evictions[name]
+            },
             "superseded": self.superseded,
             "over_budget_turns": self.over_budget_turns,
             "over_budget_tokens": self.stats.get("over_budget_tokens", 0),

@@ -93,7 +93,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A turn that left the active memory, and why: ``hard_kill`` or ``budget``."""
+    """A turn that left the active memory, and why.
+
+    The reason is ``hard_kill``, ``budget`` or, for one that the gate kept out, ``skip``.
+    """
 
     interaction_id: int
     reason: str
@@ -168,7 +171,10 @@ class WriteReport:
 
 @dataclass(frozen=True, slots=True)
 class SupportTurn:
-    """A turn behind evidence: ``source``, ``history``, ``newer``, ``previous`` or ``next``."""
+    """A turn behind evidence.
+
+    Its relation is ``source``, ``history``, ``newer``, ``previous``, ``next`` or ``linked``.
+    """
 
     turn: Turn
     relation: str
@@ -197,7 +203,8 @@ class RetrievedEvidence:
     Attributes:
         rank: From 1, best first.
         score: What it was ranked by; comparable within one call only.
-        kind: ``raw`` (the turn itself) or ``card`` (found through a memory card).
+        kind: ``raw`` (the turn itself), ``card`` (found through a memory card) or
+            ``shadow`` (a turn that the gate kept out, reached by the fallback).
         turn: The stored turn.
         channels: Score by retrieval channel that found it.
         features: Value by answerability feature, penalty and ranking term.

@@ -14,6 +14,7 @@ from ebbtide.cli import (
     comparing,
     configuring,
     evaluating,
+    gating,
     importing,
     inspecting,
     keeping,
@@ -50,7 +51,13 @@ app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
 app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
 app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
 app.add_typer(configuring.app, name="config")
-for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
+for command in (
+    comparing.ablate,
+    comparing.sweep,
+    comparing.misses,
+    gating.gate,
+    answering.answers,
+):
     evaluating.app.command()(command)
 app.add_typer(evaluating.app, name="eval")
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ebbtide.evals.compare import Outcome
     from ebbtide.evals.variants import Variant
 
-__all__ = ["ablate", "misses", "sweep"]
+__all__ = ["ablate", "base_config", "markdown", "misses", "sweep"]
 
 KeepOption = Annotated[
     Path | None,
@@ -55,7 +55,7 @@ def ablate(
     """Switch each channel, ranking term, feature and signal off in turn: what is lost."""
     from ebbtide.evals.variants import ablations
 
-    base = _base(preset, cache, setting)
+    base = base_config(preset, cache, setting)
     _compare(
         data,
         ablations(base),
@@ -101,7 +101,7 @@ def sweep(
             for section, keys in settings([f"{name}={value}"]).items():
                 for key, parsed in keys.items():
                     tried.setdefault((section, key), []).append(parsed)
-    base = _base(preset, cache, setting)
+    base = base_config(preset, cache, setting)
     _compare(
         data,
         combinations(tried),
@@ -139,7 +139,7 @@ def misses(
     with counting(data.name, "conversations") as progress:
         found = find_misses(
             data,
-            _base(preset, cache, setting),
+            base_config(preset, cache, setting),
             k=k,
             max_tokens=max_tokens,
             workers=workers or os.cpu_count() or 1,
@@ -158,10 +158,11 @@ def misses(
         [name, *(str(counts[column]) for column in columns[1:])]
         for name, counts in tally(found).items()
     ]
-    write(_markdown(columns, rows))
+    write(markdown(columns, rows))
 
 
-def _base(preset: str | None, cache: Path | None, setting: list[str] | None) -> Config:
+def base_config(preset: str | None, cache: Path | None, setting: list[str] | None) -> Config:
+    """The settings that the options describe."""
     from ebbtide.config import Config
 
     config = Config(preset or "default", settings(setting or []))
@@ -179,7 +180,7 @@ def _compare(
         print_json({"variants": [_plain(outcome) for outcome in found]})
         return
     rows = [[outcome.name, *(_cell(outcome, metric) for metric in METRICS)] for outcome in found]
-    write(_markdown(["variant", *METRICS], rows))
+    write(markdown(["variant", *METRICS], rows))
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
@@ -199,6 +200,7 @@ def _cell(outcome: Outcome, metric: str) -> str:
     return f"**{shown}**" if interval.low > 0 or interval.high < 0 else shown
 
 
-def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, the first column to the left."""
     lines = [f"| {' | '.join(columns)} |", "|---" + "|--:" * (len(columns) - 1) + "|"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

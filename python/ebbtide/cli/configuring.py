@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,10 +38,7 @@ def show(
         print_json(values)
         return
     sections = [
-        "\n".join(
-            [f"[{section}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())]
-        )
-        for section, keys in values.items()
+        "\n".join(lines) for section, keys in values.items() for lines in _sections(section, keys)
     ]
     write("\n\n".join(sections))
 
@@ -66,3 +64,16 @@ def check(
     for note in notes:
         write(f"note: {note}")
     write(f"{file or f'preset {settings.name}'}: ok")
+
+
+def _sections(name: str, keys: Mapping[str, Any]) -> Iterator[list[str]]:
+    """The lines of a section, then those of each section in it."""
+    plain = [
+        f"{key} = {json.dumps(value)}"
+        for key, value in keys.items()
+        if not isinstance(value, Mapping)
+    ]
+    yield [f"[{name}]", *plain]
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            yield from _sections(f"{name}.{key}", value)

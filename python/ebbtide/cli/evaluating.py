@@ -56,8 +56,9 @@ SystemOption = Annotated[
     list[str] | None,
     typer.Option(
         "--system",
-        help="A system: full, last_n, bm25, dense, rrf, paper, default, or with --peer "
-        "dmf-memory, dmf-memory-5, dmf-memory-20; may be repeated. All of the former by default.",
+        help="A system: full, last_n, bm25, dense, rrf, paper, default (all of these by "
+        "default), rpe, rpe-paper, or with --peer dmf-memory, dmf-memory-5, dmf-memory-20; "
+        "may be repeated.",
     ),
 ]
 OutOption = Annotated[
@@ -241,7 +242,7 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
     changes: dict[str, dict[str, Any]] = {}
     for one in given:
         name, equals, value = one.partition("=")
-        section, dot, key = name.partition(".")
+        section, dot, key = name.rpartition(".")
         if not (equals and dot and key):
             message = f"--set takes SECTION.KEY=VALUE, not {one!r}"
             raise typer.BadParameter(message)
@@ -249,7 +250,10 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
             parsed = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             parsed = value
-        changes.setdefault(section, {})[key] = parsed
+        keys = changes
+        for part in section.split("."):
+            keys = keys.setdefault(part, {})
+        keys[key] = parsed
     return changes
 
 

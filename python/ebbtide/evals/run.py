@@ -23,6 +23,7 @@ from ebbtide.evals.provenance import code, file_sha256, fingerprint, machine, ve
 from ebbtide.evals.results import BUDGETS, DEPTH, read_table, rows_digest, write_table
 from ebbtide.evals.systems import (
     PEERS,
+    POLICIES,
     READERS,
     SYSTEMS,
     Options,
@@ -83,7 +84,8 @@ class Plan:
         """
         # Where analyses are cached is no part of what is measured.
         plain = Options(self.options.changes)
-        configs = {name: plain.config(name) for name in PRESETS}
+        names = (*PRESETS, *POLICIES)
+        configs = {name: plain.config(name) for name in names}
         return code() | {
             "dataset": self.dataset,
             "data": self.data.name,

@@ -21,6 +21,7 @@ from ebbtide.memory import Memory
 
 __all__ = [
     "PEERS",
+    "POLICIES",
     "READERS",
     "SYSTEMS",
     "Context",
@@ -33,7 +34,17 @@ __all__ = [
 ]
 
 SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
-"""Names that :func:`open_system` knows, in the order of reports; and :data:`PEERS`."""
+"""Names that :func:`open_system` knows, in the order of reports; and :data:`POLICIES`,
+:data:`PEERS`."""
+
+POLICIES: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
+    "rpe": ("default", {"policy": {"gate": "rpe"}}),
+    "rpe-paper": ("paper", {"policy": {"gate": "rpe"}, "retrieval": {"fusion": "rrf"}}),
+}
+"""Presets with a policy switched on, by name: the preset, and what is changed.
+
+``rpe`` is the RPE gate before the default ranking, ``rpe-paper`` with the D-MEM paper's
+own recall."""
 
 PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,
@@ -80,7 +91,8 @@ class Options:
 
     def config(self, preset: str) -> Config:
         """The configuration of an ebbtide system; the cache is not part of what is measured."""
-        config = Config(preset, self.changes)
+        preset, policy = POLICIES.get(preset, (preset, {}))
+        config = Config(preset, policy).replace(**self.changes)
         if self.cache is None:
             return config
         return config.replace(nlp={"analysis_cache": str(self.cache)})
@@ -110,14 +122,15 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         name: ``full`` (the whole transcript), ``last_n`` (the newest turns),
             ``bm25`` (stemmed, bm25s), ``dense`` (cosine of the default embedding
             model), ``rrf`` (reciprocal rank fusion of the two), ``paper`` and
-            ``default`` (ebbtide with that preset), or one of :data:`PEERS`.
+            ``default`` (ebbtide with that preset), one of :data:`POLICIES`, or one
+            of :data:`PEERS`.
         conversation: What it takes in.
         options: Settings.
 
     Raises:
         InputError: ``input.field``: no system has that name.
     """
-    if name in PRESETS:
+    if name in PRESETS or name in POLICIES:
         with Memory.in_memory(config=options.config(name)) as memory:
             memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
             yield _Ebbtide(memory)

@@ -106,7 +106,7 @@ impl Active {
         self.advance(newest, c, superseded)
     }
 
-    /// Decays, sweeps and prunes as of turn `newest`.
+    /// Decays, sweeps and prunes as of turn `newest`, whether it entered or not.
     pub fn advance(
         &mut self,
         newest: InteractionId,

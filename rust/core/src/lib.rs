@@ -3,7 +3,7 @@
 //! It knows no Python, reads no clock, no environment and no random numbers: the
 //! same facts in the same order give the same state, bit for bit. Layers, from
 //! the bottom: `types`, `error` · `order`, `text`, `calendar`, `score::vector`,
-//! `score::lexical` · `config` · `score`, `lineage`, `index`, `render` · `store`,
+//! `score::lexical` · `config` · `score`, `lineage`, `index`, `render` · `policy` · `store`,
 //! `retrieve` · `active` · `engine`, `kernels`. `scripts/check_layers.py` holds them to it.
 
 // Tests compare results that must be equal bit for bit.
@@ -18,6 +18,7 @@ pub mod index;
 pub mod kernels;
 pub mod lineage;
 pub mod order;
+pub mod policy;
 pub mod render;
 pub mod retrieve;
 pub mod score;

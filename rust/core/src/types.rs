@@ -402,7 +402,7 @@ pub struct Score {
 pub struct Eviction {
     /// The evicted turn.
     pub interaction_id: InteractionId,
-    /// `hard_kill` or `budget`.
+    /// `hard_kill`, `budget` or `skip`.
     pub reason: &'static str,
 }
 
@@ -434,7 +434,8 @@ pub struct Decision {
     pub interaction_id: InteractionId,
     /// The newest turn when it was taken.
     pub at: InteractionId,
-    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`, `overruled`.
+    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`, `overruled`;
+    /// of the gate `skip`, `construct`, `evolve`.
     pub kind: String,
     /// Inputs and terms, as JSON.
     pub detail: serde_json::Value,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["INKS", "Plot", "Style", "draw_plots", "system_styles"]
+__all__ = ["INKS", "Plot", "Style", "draw_plots", "drawing", "png_bytes", "system_styles"]
 
 _LIGHT = {"ink": "#22211f", "soft": "#66645f", "grid": "#dedcd5", "paper": "#fdfcfa"}
 _DARK = {"ink": "#eceae4", "soft": "#a9a69d", "grid": "#3b3a36", "paper": "#1b1a18"}
@@ -149,15 +150,7 @@ _Draw = Callable[["Axes", Run, dict[str, Style]], str]
 
 
 def _draw(run: Run, key: str, title: str, draw: _Draw) -> Plot | None:
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
-        figure = Figure(figsize=(7.6, 4.2), layout="constrained")
-        FigureCanvasAgg(figure)
+    with drawing(7.6, 4.2) as figure:
         axes = figure.add_subplot()
         said = draw(axes, run, system_styles(run.systems))
         if not said:
@@ -167,11 +160,27 @@ def _draw(run: Run, key: str, title: str, draw: _Draw) -> Plot | None:
             spine.set_linewidth(0.8)
         axes.tick_params(which="both", length=0)
         name = f"{run.slug}-{key}"
-        png = _png(figure)
+        png = png_bytes(figure)
         return Plot(key, title, f"{title}. {said}", f"{name}.png", png, _svg(figure, name))
 
 
-def _png(figure: Figure) -> bytes:
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """A figure, in inches, under the settings of every plot here."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_SETTINGS)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """A figure as a PNG file without a date."""
     held = io.BytesIO()
     figure.savefig(held, format="png", dpi=160, metadata={"Software": None})
     return held.getvalue()

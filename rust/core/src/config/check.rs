@@ -13,7 +13,8 @@ pub fn ranges(c: &Config) -> Result<()> {
     finite(c)?;
     scoring_and_decay(c)?;
     capacity(c)?;
-    recall(c)
+    recall(c)?;
+    gate(c)
 }
 
 /// TOML knows `inf` and `nan`; no setting does.
@@ -26,14 +27,20 @@ fn finite(c: &Config) -> Result<()> {
     })?;
     // serde_json writes a number that is not finite as null, and nothing else is null.
     for (section, keys) in json.as_object().into_iter().flatten() {
-        for (key, value) in keys.as_object().into_iter().flatten() {
-            let list = value
-                .as_array()
-                .is_some_and(|a| a.iter().any(serde_json::Value::is_null));
-            if value.is_null() || list {
-                return refuse(format!("[{section}] {key} must be a finite number"));
-            }
+        finite_section(section, keys)?;
+    }
+    Ok(())
+}
+
+fn finite_section(section: &str, keys: &serde_json::Value) -> Result<()> {
+    for (key, value) in keys.as_object().into_iter().flatten() {
+        let list = value
+            .as_array()
+            .is_some_and(|a| a.iter().any(serde_json::Value::is_null));
+        if value.is_null() || list {
+            return refuse(format!("[{section}] {key} must be a finite number"));
         }
+        finite_section(&format!("{section}.{key}"), value)?;
     }
     Ok(())
 }
@@ -140,6 +147,7 @@ fn recall(c: &Config) -> Result<()> {
     if r.ann_segment < 1 || r.ann_ef < 1 {
         return refuse("[retrieval] ann_segment and ann_ef must be at least 1".into());
     }
+    one_of("retrieval", "fusion", &r.fusion, &["ranking", "rrf"])?;
     for (key, list, length) in [
         ("answerability_weights", &r.answerability_weights, 10),
         ("answerability_penalties", &r.answerability_penalties, 3),
@@ -161,6 +169,45 @@ fn recall(c: &Config) -> Result<()> {
     if r.final_recall_limit < 1 || c.render.max_tokens < 1 {
         return refuse(
             "[retrieval] final_recall_limit and [render] max_tokens must be at least 1".into(),
+        );
+    }
+    Ok(())
+}
+
+fn gate(c: &Config) -> Result<()> {
+    one_of("policy", "gate", &c.policy.gate, &["off", "rpe"])?;
+    let g = &c.policy.rpe;
+    for (key, value) in [
+        ("beta", g.beta),
+        ("theta_low", g.theta_low),
+        ("theta_high", g.theta_high),
+        ("tau", g.tau),
+        ("conflict_surprise", g.conflict_surprise),
+    ] {
+        if !(0.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[policy.rpe] {key} must lie in [0, 1], not {value}"
+            ));
+        }
+    }
+    for (key, value) in [
+        ("thread_below", g.thread_below),
+        ("link_similarity", g.link_similarity),
+        ("fallback_below", g.fallback_below),
+        ("fallback_similarity", g.fallback_similarity),
+    ] {
+        if !(-1.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[policy.rpe] {key} must lie in [-1, 1], not {value}"
+            ));
+        }
+    }
+    if g.theta_low > g.theta_high {
+        return refuse("[policy.rpe] theta_low must be at most theta_high".into());
+    }
+    if g.epsilon <= 0.0 || g.window < 1 || g.least < 1 {
+        return refuse(
+            "[policy.rpe] epsilon must be more than 0, window and least at least 1".into(),
         );
     }
     Ok(())

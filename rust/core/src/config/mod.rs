@@ -71,18 +71,27 @@ fn overlay(base: &mut Table, over: &Table) -> Result<()> {
         let Some(known) = base.get_mut(section) else {
             return Err(unknown("section", section, base.keys()));
         };
-        let (Value::Table(known), Value::Table(keys)) = (known, value) else {
-            return Err(Error::new(
-                Code::ConfigType,
-                format!("[{section}] must be a section of keys, not a single value"),
-            ));
+        overlay_section(section, known, value)?;
+    }
+    Ok(())
+}
+
+/// One section, and the sections in it (`[policy.rpe]`).
+fn overlay_section(section: &str, known: &mut Value, value: &Value) -> Result<()> {
+    let (Value::Table(known), Value::Table(keys)) = (known, value) else {
+        return Err(Error::new(
+            Code::ConfigType,
+            format!("[{section}] must be a section of keys, not a single value"),
+        ));
+    };
+    for (key, value) in keys {
+        let Some(slot) = known.get_mut(key) else {
+            return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
         };
-        for (key, value) in keys {
-            let Some(slot) = known.get(key) else {
-                return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
-            };
-            let value = coerce(section, key, slot, value)?;
-            known.insert(key.clone(), value);
+        if slot.is_table() {
+            overlay_section(&format!("{section}.{key}"), slot, value)?;
+        } else {
+            *slot = coerce(section, key, slot, value)?;
         }
     }
     Ok(())
@@ -170,6 +179,21 @@ mod tests {
     }
 
     #[test]
+    fn a_section_in_a_section_keeps_what_is_not_named() {
+        let c = load(
+            "default",
+            "[policy]\ngate = \"rpe\"\n[policy.rpe]\nbeta = 0.1",
+        )
+        .unwrap();
+        assert_eq!(c.policy.gate, "rpe");
+        assert!((c.policy.rpe.beta - 0.1).abs() < 1e-12);
+        assert!((c.policy.rpe.theta_high - 0.7).abs() < 1e-12);
+        let e = load("default", "[policy.rpe]\nbta = 0.1").unwrap_err();
+        assert!(e.message.contains("[policy.rpe]") && e.message.contains("`beta`"));
+        assert_eq!(code("[policy]\nrpe = 3"), Code::ConfigType);
+    }
+
+    #[test]
     fn unknown_names_suggest_the_nearest() {
         let e = load("default", "[capacity]\ntoken_buget = 5").unwrap_err();
         assert_eq!(e.code, Code::ConfigUnknownKey);
@@ -207,6 +231,14 @@ mod tests {
             "[store]\nsynchronous = \"off\"",
             "[retrieval]\nanswerability_weights = [1.0]",
             "[retrieval]\nstale_policy = \"hide\"",
+            "[retrieval]\nfusion = \"sum\"",
+            "[policy]\ngate = \"on\"",
+            "[policy.rpe]\nbeta = 1.5",
+            "[policy.rpe]\nbeta = inf",
+            "[policy.rpe]\ntheta_low = 0.8",
+            "[policy.rpe]\nfallback_below = 2",
+            "[policy.rpe]\nepsilon = 0",
+            "[policy.rpe]\nwindow = 0",
         ] {
             assert_eq!(code(bad), Code::ConfigRange, "{bad}");
         }

@@ -14,6 +14,7 @@ pub struct Config {
     pub ltm: Ltm,
     pub retrieval: Retrieval,
     pub ranking: Ranking,
+    pub policy: Policy,
     pub render: Render,
     pub store: Store,
     pub limits: Limits,
@@ -157,6 +158,7 @@ pub struct Retrieval {
     pub symbolic_weights: Vec<f64>,
     pub adaptive_truncation: bool,
     pub adaptive_floor: f64,
+    pub fusion: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,6 +191,38 @@ pub struct Ranking {
     pub anchor: f64,
     pub system_or_tool: f64,
     pub social: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub gate: String,
+    pub rpe: Rpe,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rpe {
+    pub beta: f64,
+    pub theta_low: f64,
+    pub theta_high: f64,
+    pub tau: f64,
+    pub warmup: u64,
+    pub window: usize,
+    pub epsilon: f64,
+    pub least: usize,
+    pub conflict_surprise: f64,
+    pub thread_notes: usize,
+    pub thread_below: f64,
+    pub thread_margin: f64,
+    pub aside_words: usize,
+    pub brief_words: usize,
+    pub status_words: usize,
+    pub phatic_terms: usize,
+    pub links: usize,
+    pub link_similarity: f64,
+    pub shadow_size: usize,
+    pub fallback_below: f64,
+    pub fallback_similarity: f64,
+    pub fallback_limit: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -70,7 +70,7 @@ impl Engine {
                 == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
     }
 
-    fn evidence(
+    pub(super) fn evidence(
         &self,
         c: Candidate,
         turn: StoredTurn,
@@ -102,6 +102,11 @@ impl Engine {
                 add(id, if id < c.id { "previous" } else { "next" })?;
             }
         }
+        if r.fusion == "rrf" {
+            for (id, _) in self.gate.linked(c.id) {
+                add(id, "linked")?;
+            }
+        }
         let card = c.card.and_then(|n| self.cards.get(n)).map(|k| json!(k));
         let mut features: BTreeMap<&'static str, f64> = BTreeMap::new();
         features.extend(
@@ -131,7 +136,7 @@ impl Engine {
         })
     }
 
-    fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
+    pub(super) fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
         let shown = kept.iter().position(|k| k.id == c.id && k.card == c.card);
         let fate = if fate == "kept" && shown.is_none() {
             "cut"

@@ -37,8 +37,9 @@ impl Engine {
                     crate::score::prune::retention_bonus(&self.config.pruning_priority, f.signals),
             }),
         };
+        let gate = self.explain_gate(id)?;
         let e_norm = survival::entity_norm(f.entity_count, w.entity_cap);
-        Ok(json!({
+        let mut explained = json!({
             "turn": turn,
             "signals": {
                 "density": f.density,
@@ -71,7 +72,11 @@ impl Engine {
             "newer": self.lineage.newer(id),
             "older": self.lineage.older(id),
             "decisions": decisions,
-        }))
+        });
+        if let Some(gate) = gate {
+            explained["gate"] = gate;
+        }
+        Ok(explained)
     }
 
     fn cards_of(&self, id: InteractionId, facts: &crate::types::Facts) -> Vec<Value> {
@@ -95,9 +100,10 @@ impl Engine {
     /// Counts: turns by state and validity, tiers, tokens, decisions, sizes.
     pub fn stats(&self) -> Result<Value> {
         self.open_only()?;
-        let archived = self.turns.values().filter(|t| t.archived).count();
+        let skipped = self.gate.skipped().len();
+        let archived = self.turns.values().filter(|t| t.archived).count() + skipped;
         let mut validity = std::collections::BTreeMap::new();
-        for id in self.turns.keys() {
+        for id in self.turns.keys().chain(self.gate.skipped().keys()) {
             *validity
                 .entry(
                     json!(self.lineage.validity(*id))
@@ -113,10 +119,10 @@ impl Engine {
             .into_iter()
             .map(|(kind, n)| (kind, n.into()))
             .collect();
-        Ok(json!({
+        let mut stats = json!({
             "namespace": self.namespace.name,
             "turns": self.len(),
-            "active": self.turns.len() - archived,
+            "active": self.turns.len() + skipped - archived,
             "archived": archived,
             "pending": self.pending.len(),
             "next_id": self.namespace.next_id,
@@ -132,6 +138,10 @@ impl Engine {
             "decisions": decisions,
             "analyser": self.namespace.analyser,
             "token_counter": self.namespace.token_counter,
-        }))
+        });
+        if let Some(gate) = self.gate_stats() {
+            stats["gate"] = gate;
+        }
+        Ok(stats)
     }
 }

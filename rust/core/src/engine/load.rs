@@ -1,5 +1,6 @@
 //! Opening: everything in memory comes back from the store exactly as it was.
 
+use super::gate::Gate;
 use super::recent::Recent;
 use super::turns::Turns;
 use super::{Engine, SharedStore, TurnMeta};
@@ -12,7 +13,7 @@ use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Derived, LoadedTurn};
 use crate::text::{self, Words};
-use crate::types::{InteractionId, State, StoredTurn};
+use crate::types::{Facts, InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
@@ -72,6 +73,7 @@ impl Engine {
             turns: Turns::default(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
+            gate: Gate::default(),
             recent,
             closed: false,
         };
@@ -109,6 +111,7 @@ impl Engine {
         let store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
         self.namespace = namespace.clone();
+        self.gate = Gate::load(&store, &namespace)?;
         store.for_each_loaded(&namespace, 0, |loaded| {
             self.restore(loaded);
             Ok(())
@@ -127,6 +130,10 @@ impl Engine {
             self.pending.insert(id);
             return;
         };
+        if self.gated() && self.gate.skips(id) {
+            self.put_in_shadow(&turn, &derived);
+            return;
+        }
         if turn.state == State::Active {
             let signals = derived.facts.signals;
             self.active.restore(Entry::new(
@@ -160,7 +167,12 @@ impl Engine {
         self.bm25.push(id, names.chain(stems.iter().map(|s| &**s)));
         self.cards
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
-        let meta = TurnMeta {
+        let meta = self.meta_of(turn, facts);
+        self.turns.insert(id, meta);
+    }
+
+    pub(super) fn meta_of(&mut self, turn: &StoredTurn, facts: &Facts) -> TurnMeta {
+        TurnMeta {
             role: self.intern(&turn.role),
             speaker: turn.speaker.as_deref().map(|s| self.intern(&text::fold(s))),
             session: turn.session_id.as_deref().map(|s| self.intern(s)),
@@ -168,8 +180,7 @@ impl Engine {
             archived: turn.state == State::Archived,
             signals: facts.signals,
             social: facts.social,
-        };
-        self.turns.insert(id, meta);
+        }
     }
 
     /// Forgets an erased turn everywhere. The window is that of the turns there
@@ -200,6 +211,7 @@ impl Engine {
         self.active.remove(id);
         self.lineage.remove(id);
         self.pending.remove(&id);
+        self.gate.remove(id);
     }
 
     fn intern(&mut self, name: &str) -> Arc<str> {

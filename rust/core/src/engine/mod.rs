@@ -5,7 +5,9 @@ mod candidates;
 mod digest;
 mod explain;
 mod first_stage;
+mod gate;
 mod graph;
+mod hybrid;
 mod load;
 mod rank;
 mod read;
@@ -30,6 +32,7 @@ use crate::store::{Namespace, Store};
 use crate::text::Words;
 use crate::types::{InteractionId, Signals, StoredTurn};
 use bpe_openai::Tokenizer;
+use gate::Gate;
 use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,6 +79,7 @@ pub struct Engine {
     turns: Turns,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
+    gate: Gate,
     recent: Recent,
     closed: bool,
 }
@@ -109,7 +113,7 @@ impl Engine {
 
     /// Number of turns.
     pub fn len(&self) -> usize {
-        self.turns.len() + self.pending.len()
+        self.turns.len() + self.gate.skipped().len() + self.pending.len()
     }
 
     /// Whether there are none.
@@ -119,13 +123,19 @@ impl Engine {
 
     /// Known speakers, lower case, ordered.
     pub fn speakers(&self) -> Vec<String> {
-        self.turns.speakers().map(|s| (**s).to_owned()).collect()
+        let mut names: BTreeSet<&str> = self.turns.speakers().map(|s| &**s).collect();
+        let skipped = self.gate.skipped().values();
+        names.extend(skipped.filter_map(|t| t.speaker.as_deref()));
+        names.into_iter().map(str::to_owned).collect()
     }
 
     /// The newest turn's timestamp, in microseconds since the epoch: the last
     /// turn in id order that carries one.
     pub fn newest_time(&self) -> Option<i64> {
-        self.turns.newest_time()
+        let skipped = self.gate.skipped().iter().rev();
+        let dated = |(id, t): (&InteractionId, &TurnMeta)| t.utc_micros.map(|at| (*id, at));
+        let newest = { skipped }.find_map(dated).max(self.turns.newest_dated());
+        newest.map(|(_, at)| at)
     }
 
     /// Tokens of a text by the memory's counter.

@@ -287,7 +287,7 @@ impl Engine {
     /// How sure the engine is that the turn answers: rises with the similarity of
     /// its tokens to the question's, in absolute terms, and with what it has of the
     /// question: whom it is about, its content, something of the kind asked for.
-    fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
+    pub(super) fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
         let f = &c.answerability.features;
         let (subject, specificity, answer) = (f[2] - NEUTRAL, f[4] - NEUTRAL, f[8] - NEUTRAL);
         let evidence = SURE_SIMILARITY * (absolute - SURE_FROM)

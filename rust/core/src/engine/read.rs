@@ -35,7 +35,7 @@ pub struct RecallOptions {
 pub struct Support {
     /// The turn.
     pub turn: StoredTurn,
-    /// `source`, `history`, `newer`, `previous`, `next`.
+    /// `source`, `history`, `newer`, `previous`, `next`, `linked`.
     pub relation: &'static str,
 }
 
@@ -46,7 +46,7 @@ pub struct Evidence {
     pub rank: usize,
     /// Score it was ranked by.
     pub score: f64,
-    /// `raw` or `card`.
+    /// `raw`, `card`, or `shadow` for a turn that the gate kept out.
     pub kind: &'static str,
     /// The turn.
     pub turn: StoredTurn,
@@ -94,18 +94,20 @@ pub(super) struct Candidate {
 pub(super) struct Channels([Option<f64>; CHANNELS.len()]);
 
 /// In the order of names, which is that of a printed map.
-const CHANNELS: [&str; 5] = [
+const CHANNELS: [&str; 6] = [
     "bm25",
     "card_semantic",
     "card_symbolic",
     "raw_lexical",
     "raw_semantic",
+    "shadow",
 ];
 pub(super) const BM25: usize = 0;
 pub(super) const CARD_SEMANTIC: usize = 1;
 pub(super) const CARD_SYMBOLIC: usize = 2;
 pub(super) const RAW_LEXICAL: usize = 3;
 pub(super) const RAW_SEMANTIC: usize = 4;
+pub(super) const SHADOW: usize = 5;
 
 impl Channels {
     pub(super) fn set(&mut self, channel: usize, score: f64) {
@@ -167,6 +169,10 @@ impl Engine {
             0
         };
         let fused = r.late_interaction || r.enable_bm25;
+        if r.fusion == "rrf" {
+            let recall = self.recall_hybrid(query, config, options, &admit)?;
+            return self.fall_back(recall, query, config, options, &admit);
+        }
         let stems = self.query_stems(&query.frame);
         loop {
             // Among the hits of a graph those that meet conditions may be few.
@@ -206,7 +212,7 @@ impl Engine {
             let short = options.limit.is_some() && recall.evidence.len() < wanted;
             let all = reach >= self.turns.len() || (!narrowed && found >= self.turns.len());
             if !short || !r.late_interaction || all {
-                return Ok(recall);
+                return self.fall_back(recall, query, config, options, &admit);
             }
             reach = 4 * reach.max(r.late_interaction_k);
         }
@@ -224,13 +230,19 @@ impl Engine {
         }
     }
 
+    /// What is known of a turn, taken in or kept out.
+    fn meta(&self, id: InteractionId) -> Option<&super::TurnMeta> {
+        let known = self.turns.get(&id);
+        known.or_else(|| self.gate.skipped().get(&id))
+    }
+
     pub(super) fn subject<'a>(
         &'a self,
         c: &'a Candidate,
         day: Option<&'a str>,
         cosine: f64,
     ) -> Subject<'a> {
-        let meta = self.turns.get(&c.id);
+        let meta = self.meta(c.id);
         Subject {
             text: &c.known.text,
             speaker: meta.and_then(|m| m.speaker.as_deref()),
@@ -244,7 +256,7 @@ impl Engine {
         }
     }
 
-    fn judge(&self, pool: &mut [Candidate], query: &Query) {
+    pub(super) fn judge(&self, pool: &mut [Candidate], query: &Query) {
         let terms = query.frame.name_free_terms.iter();
         let known: BTreeMap<&str, f64> = terms.map(|t| (t.as_str(), self.lexical.idf(t))).collect();
         let idf = |t: &str| known.get(t).copied().unwrap_or_else(|| self.lexical.idf(t));
@@ -252,8 +264,7 @@ impl Engine {
         let unread = |c: &&mut Candidate| matches!(c.dropped, Some("first_stage" | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
             let day = self
-                .turns
-                .get(&c.id)
+                .meta(c.id)
                 .and_then(|m| m.utc_micros)
                 .map(calendar::iso_day);
             let cosine = self.flat.similarity(&query.vector, c.id);

@@ -104,9 +104,10 @@ impl Turns {
         self.speakers.keys()
     }
 
-    /// The time of the last turn in id order that carries one.
-    pub(super) fn newest_time(&self) -> Option<i64> {
-        self.timed.and_then(|id| self.get(&id)?.utc_micros)
+    /// The last turn in id order that carries a time, and that time.
+    pub(super) fn newest_dated(&self) -> Option<(InteractionId, i64)> {
+        let id = self.timed?;
+        Some((id, self.get(&id)?.utc_micros?))
     }
 
     /// Places of a turn and of up to `reach` neighbours on each side in its session.
@@ -148,17 +149,17 @@ mod tests {
         turns.insert(4, meta("ben", "a", Some(40)));
         turns.insert(7, meta("ana", "a", None));
         turns.insert(8, meta("ana", "b", None));
-        assert_eq!(turns.newest_time(), Some(40));
+        assert_eq!(turns.newest_dated().map(|d| d.1), Some(40));
         assert_eq!((turns.count(3, 8), turns.count(5, 7)), (3, 0));
         assert_eq!(turns.around(1, 2), 0..3);
         assert_eq!(turns.ids(turns.around(3, 2)), [8]);
         turns.remove(&4);
-        assert_eq!(turns.newest_time(), Some(30));
+        assert_eq!(turns.newest_dated().map(|d| d.1), Some(30));
         let names: Vec<&str> = turns.speakers().map(|s| &**s).collect();
         assert_eq!(names, ["ana"]);
         assert!(turns.get(&4).is_none());
         assert_eq!(turns.position(7), Some(1));
         turns.remove(&3);
-        assert_eq!(turns.newest_time(), None);
+        assert_eq!(turns.newest_dated(), None);
     }
 }

@@ -5,6 +5,7 @@ use crate::active::{Entry, Step};
 use crate::config::Archive;
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
+use crate::policy::rpe;
 use crate::score::decay::Tier;
 use crate::score::survival;
 use crate::store::{Derived, Keys, Store, TurnRow};
@@ -198,7 +199,6 @@ impl Engine {
     ) -> Result<()> {
         let vector = &analysed.passages[0].vector;
         let divergence = self.window.divergence(vector);
-        self.window.push(id, vector);
         let turn = &analysed.turn;
         let facts = &analysed.facts;
         let score = survival::score(
@@ -218,6 +218,15 @@ impl Engine {
         let edges = self
             .lineage
             .detect(id, &turn.role, facts.signals, &facts.claims);
+        if let Some(verdict) = self.verdict_on(id, &analysed, !edges.is_empty()) {
+            let detail = self.keep_verdict(store, id, verdict, vector)?;
+            trace.add(id, verdict.tier.decision(), detail)?;
+            if verdict.tier == rpe::Tier::Skip {
+                let (stored, derived) = split(id, tokens, analysed, score);
+                return self.skip(store, &stored, &derived, &mut trace, report);
+            }
+        }
+        self.window.push(id, vector);
         self.lineage.register(id, &turn.role, &facts.claims);
         for edge in edges {
             self.relate_edge(store, edge, &mut trace, report)?;
@@ -230,6 +239,29 @@ impl Engine {
         let (stored, derived) = split(id, tokens, analysed, score);
         self.index(&stored, &derived);
         self.record(store, &step, &mut trace, report)
+    }
+
+    /// Keeps a turn out: archived at once, in no index; the others age by one turn.
+    fn skip(
+        &mut self,
+        store: &Store,
+        turn: &StoredTurn,
+        derived: &Derived,
+        trace: &mut Trace<'_>,
+        report: &mut WriteReport,
+    ) -> Result<()> {
+        let id = turn.interaction_id;
+        self.put_in_shadow(turn, derived);
+        report.evicted.push(Eviction {
+            interaction_id: id,
+            reason: "skip",
+        });
+        self.archive(store, id)?;
+        let lineage = &self.lineage;
+        let step = self.active.advance(id, &self.config, |id| {
+            lineage.validity(id) != Validity::Current
+        });
+        self.record(store, &step, trace, report)
     }
 
     fn relate_edge(

@@ -5,6 +5,7 @@
 
 mod archive_file;
 mod care;
+mod gate;
 mod lock;
 mod read;
 mod schema;

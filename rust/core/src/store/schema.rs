@@ -8,7 +8,7 @@ const APPLICATION_ID: i64 = 0x6562_6274;
 
 /// Each entry leads from the version of its index to the next. Never edit one
 /// that was released; append.
-const MIGRATIONS: [&str; 1] = [V1];
+const MIGRATIONS: [&str; 2] = [V1, V2];
 
 /// The newest schema version.
 pub const LATEST: usize = MIGRATIONS.len();
@@ -80,6 +80,28 @@ CREATE TABLE token_vector (
     key INTEGER PRIMARY KEY,
     vectors BLOB NOT NULL
 );
+";
+
+/// The gate: one row a turn that was judged, and the links between notes.
+const V2: &str = "
+CREATE TABLE gate (
+    key INTEGER PRIMARY KEY,
+    tier INTEGER NOT NULL,
+    lifecycle INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    utility REAL NOT NULL,
+    similarity REAL,
+    thread REAL,
+    surprise REAL NOT NULL,
+    conflict INTEGER NOT NULL,
+    rpe REAL NOT NULL
+);
+CREATE TABLE link (
+    newer INTEGER NOT NULL,
+    older INTEGER NOT NULL,
+    cosine REAL NOT NULL,
+    PRIMARY KEY (newer, older)
+) WITHOUT ROWID;
 ";
 
 /// Settings of a writing connection, then the schema, created or migrated.

@@ -175,6 +175,8 @@ impl Store {
             "DELETE FROM external WHERE namespace = ?2 AND key = ?1",
             "DELETE FROM lineage WHERE (older = ?1 OR newer = ?1) AND ?2 > 0",
             "DELETE FROM decision WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM gate WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM link WHERE (newer = ?1 OR older = ?1) AND ?2 > 0",
             "DELETE FROM derived WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM token_vector WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM turn WHERE key = ?1 AND ?2 > 0",
@@ -205,7 +207,11 @@ impl Store {
     pub fn erase_derived(&self, ns: &Namespace) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
         let (from, to) = ns.range();
-        for table in ["decision", "derived", "token_vector"] {
+        self.conn.execute(
+            "DELETE FROM link WHERE newer >= ?1 AND newer < ?2",
+            [from, to],
+        )?;
+        for table in ["decision", "derived", "token_vector", "gate"] {
             self.conn.execute(
                 &format!("DELETE FROM {table} WHERE key >= ?1 AND key < ?2"),
                 [from, to],

@@ -1,0 +1,4 @@
+//! Policies: what becomes of a turn beyond its score. Pure rules; the engine acts on them.
+
+pub mod rpe;
+pub mod utility;

@@ -1,0 +1,401 @@
+//! Long-term utility of a turn without a language model (D-MEM, section 4.1).
+//!
+//! D-MEM asks a model how long a turn matters and how much. Here both follow from the
+//! facts that are read from every turn anyway. Transient is what says nothing that
+//! could be asked for later: an acknowledgement, a momentary status, a short remark
+//! off the thread. A turn that names somebody or something, gives a number, or
+//! contradicts what is stored is never transient.
+
+use crate::config::Rpe;
+use crate::text;
+use crate::types::{Facts, Provenance, Signals};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// How long what a turn says matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// Not beyond the moment: utility 0.
+    Transient,
+    /// Days to weeks.
+    ShortTerm,
+    /// Months, or for good.
+    Persistent,
+}
+
+impl Lifecycle {
+    /// Every lifecycle, in the order of their stored numbers.
+    pub const ALL: [Lifecycle; 3] = [Self::Transient, Self::ShortTerm, Self::Persistent];
+}
+
+/// Every reason that a lifecycle may have.
+pub const REASONS: [&str; 10] = [
+    "phatic",
+    "status",
+    "aside",
+    "conflict",
+    "provenance",
+    "signal",
+    "fact",
+    "dated_event",
+    "own",
+    "content",
+];
+
+/// A turn as utility sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    /// Raw text.
+    pub text: &'a str,
+    /// Its role.
+    pub role: &'a str,
+    /// What was read from it.
+    pub facts: &'a Facts,
+    /// What the caller said of its source.
+    pub provenance: Option<&'a Provenance>,
+    /// Names of those who take part, folded.
+    pub speakers: &'a BTreeSet<String>,
+    /// Whether it has nothing to do with the newest notes (see `rpe::off_thread`).
+    pub off_thread: bool,
+    /// Whether it contradicts a stored claim.
+    pub conflict: bool,
+}
+
+/// Least utility of a turn that is noted unless it hardly differs from a note: at
+/// theta_low 0.3 and beta 0.4 that takes a surprise under 0.1.
+const SHORT_TERM: f64 = 0.6;
+/// Least utility of a turn that is always noted: 0.75 (0 + 0.4) = 0.3.
+const PERSISTENT: f64 = 0.75;
+/// Entities at which their share is full (eq. 4).
+const ENTITY_CAP: f64 = 5.0;
+/// Content lemmas that say nothing by themselves, whatever else the turn is.
+const NO_CONTENT: usize = 2;
+
+/// Words of a remark that is too short to go on about anything.
+const TINY: usize = 6;
+
+/// Signals of something that lasts; a current state may be over in a minute.
+const LASTING: u8 = Signals::CONSTRAINT
+    | Signals::PREFERENCE
+    | Signals::CORRECTION
+    | Signals::REPLACEMENT
+    | Signals::PAST_STATE;
+
+/// Entity labels that name somebody or something.
+const NAMES: [&str; 11] = [
+    "PERSON",
+    "ORG",
+    "GPE",
+    "LOC",
+    "FAC",
+    "WORK_OF_ART",
+    "PRODUCT",
+    "EVENT",
+    "NORP",
+    "LAW",
+    "LANGUAGE",
+];
+/// Entity labels that measure or count.
+const QUANTITIES: [&str; 4] = ["CARDINAL", "QUANTITY", "MONEY", "PERCENT"];
+/// Words of the first person.
+const FIRST_PERSON: [&str; 6] = ["i", "my", "mine", "we", "our", "ours"];
+/// Kin, work, home and health: of somebody's own they last.
+const OWN: [&str; 40] = [
+    "wife",
+    "husband",
+    "partner",
+    "fiance",
+    "fiancee",
+    "girlfriend",
+    "boyfriend",
+    "mother",
+    "mom",
+    "mum",
+    "father",
+    "dad",
+    "parents",
+    "brother",
+    "sister",
+    "son",
+    "daughter",
+    "kids",
+    "children",
+    "grandma",
+    "grandmother",
+    "grandpa",
+    "grandfather",
+    "aunt",
+    "uncle",
+    "cousin",
+    "niece",
+    "nephew",
+    "job",
+    "career",
+    "boss",
+    "manager",
+    "company",
+    "apartment",
+    "mortgage",
+    "doctor",
+    "surgery",
+    "allergic",
+    "allergy",
+    "diagnosed",
+];
+/// Words that hand the turn on for a moment.
+const MOMENTARY: [&str; 17] = [
+    "brb",
+    "afk",
+    "one sec",
+    "one second",
+    "one moment",
+    "one minute",
+    "a sec",
+    "just a second",
+    "just a minute",
+    "just a moment",
+    "hold on",
+    "hang on",
+    "right back",
+    "gotta run",
+    "gotta go",
+    "let me grab",
+    "let me check",
+];
+/// What a sentence opens with that goes on about what was said before.
+const ANAPHORS: [&str; 13] = [
+    "it", "they", "he", "she", "that", "those", "these", "this", "them", "his", "her", "their",
+    "some",
+];
+/// What may stand before it.
+const LEADS: [&str; 9] = [
+    "and", "but", "so", "well", "yeah", "yep", "yes", "no", "nope",
+];
+
+/// How long a turn matters, why, and its utility in [0, 1].
+pub fn judge(said: &Said<'_>, c: &Rpe) -> (Lifecycle, &'static str, f64) {
+    let seen = Seen::of(said);
+    let (lifecycle, reason) = lifecycle(said, &seen, c);
+    (lifecycle, reason, utility(lifecycle, said.facts, &seen))
+}
+
+/// What of a turn the rules look at.
+struct Seen {
+    words: usize,
+    /// Distinct content lemmas, the speakers' names apart.
+    lemmas: usize,
+    sentences: usize,
+    named: bool,
+    quantity: bool,
+    dated: bool,
+    lasting: bool,
+    first_person: bool,
+    own: bool,
+    /// A card that states something.
+    fact: bool,
+    event: bool,
+    momentary: bool,
+    anaphoric: bool,
+    /// The analysis can read its language: there are function words.
+    read: bool,
+}
+
+impl Seen {
+    fn of(said: &Said<'_>) -> Self {
+        let f = said.facts;
+        let folded = text::words(said.text);
+        let has = |list: &[&str]| folded.iter().any(|w| list.contains(&w.as_str()));
+        let padded = format!(" {} ", folded.join(" "));
+        let lemmas: BTreeSet<&str> = f.terms.iter().map(String::as_str).collect();
+        let lemmas: usize = lemmas
+            .iter()
+            .filter(|l| !said.speakers.contains(**l))
+            .count();
+        let bigrams = text::cjk_bigrams(said.text).len();
+        let words = said
+            .text
+            .split_whitespace()
+            .filter(|w| w.contains(char::is_alphanumeric))
+            .count();
+        let first_person = has(&FIRST_PERSON);
+        let card = |kinds: &[&str]| f.cards.iter().any(|k| kinds.contains(&k.kind.as_str()));
+        Self {
+            words: words + bigrams,
+            lemmas: lemmas + bigrams,
+            sentences: sentences(said.text),
+            named: names_something(said),
+            quantity: counts_something(said),
+            dated: f.times.iter().any(|t| t.first.is_some()),
+            lasting: f.signals.has(LASTING),
+            first_person,
+            own: first_person && has(&OWN),
+            fact: card(&[
+                "relation",
+                "fact",
+                "current_state",
+                "preference",
+                "constraint",
+                "correction",
+            ]),
+            event: card(&["event"]),
+            momentary: MOMENTARY.iter().any(|m| padded.contains(&format!(" {m} "))),
+            anaphoric: opens_with_anaphor(&folded),
+            read: 20 * (f.terms.len() + bigrams) <= 17 * (words + bigrams) || words + bigrams <= 3,
+        }
+    }
+
+    /// Nothing in it could be looked up.
+    fn bare(&self) -> bool {
+        !(self.named || self.quantity)
+    }
+}
+
+fn lifecycle(said: &Said<'_>, s: &Seen, c: &Rpe) -> (Lifecycle, &'static str) {
+    use Lifecycle::{Persistent, ShortTerm, Transient};
+    if said.conflict {
+        return (Persistent, "conflict");
+    }
+    if said.provenance.is_some_and(counts) {
+        return (Persistent, "provenance");
+    }
+    if s.bare() && !matches!(said.role, "system" | "tool") {
+        if !(s.dated || s.lasting || s.fact) && phatic(said, s, c) {
+            return (Transient, "phatic");
+        }
+        if !s.dated && s.momentary && s.words <= c.status_words {
+            return (Transient, "status");
+        }
+        if s.read && aside(said, s, c) {
+            return (Transient, "aside");
+        }
+    }
+    if s.lasting {
+        return (Persistent, "signal");
+    }
+    if s.fact {
+        return (Persistent, "fact");
+    }
+    if s.dated && (s.event || s.first_person) {
+        return (Persistent, "dated_event");
+    }
+    if s.own || (s.first_person && !s.bare()) {
+        return (Persistent, "own");
+    }
+    (ShortTerm, "content")
+}
+
+/// Social, next to no content, or an acknowledgement with little of it. A question that
+/// is neither asks for what comes next, and so belongs to it.
+fn phatic(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
+    let signals = said.facts.signals;
+    let (acknowledges, asks) = (
+        signals.has(Signals::ACK_LIKE),
+        signals.has(Signals::QUERY_LIKE),
+    );
+    if asks && s.sentences > 1 && s.lemmas > 1 {
+        return false;
+    }
+    let empty = s.lemmas <= NO_CONTENT - usize::from(s.first_person);
+    said.facts.social
+        || (empty && (acknowledges || !asks))
+        || (acknowledges && s.sentences == 1 && s.lemmas <= c.phatic_terms)
+}
+
+/// A short remark that has nothing to do with the newest notes and states no fact. One
+/// that goes on about what was said before is not off the thread, unless it is tiny.
+fn aside(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
+    let asks = said.facts.signals.has(Signals::QUERY_LIKE);
+    let one_thing = s.sentences == 1 || (s.sentences == 2 && asks);
+    let brief = s.words <= c.brief_words && s.sentences == 2 && !s.event;
+    let short = (s.words <= c.aside_words && one_thing) || brief;
+    let states = s.lasting || s.fact || s.own || (s.dated && s.event);
+    let goes_on = s.anaphoric && s.words > TINY;
+    short && !states && !goes_on && said.off_thread
+}
+
+/// Whether the caller marked the turn as one to keep.
+fn counts(p: &Provenance) -> bool {
+    p.is_user_correction || p.is_preference_update || p.is_constraint
+}
+
+fn utility(lifecycle: Lifecycle, f: &Facts, s: &Seen) -> f64 {
+    let one = |yes: bool| f64::from(u8::from(yes));
+    let entities = (f64::from(f.entity_count) / ENTITY_CAP).min(1.0);
+    // Shares of a quarter at most: what a persistent turn may have above its least.
+    let content = 0.1 * f.density
+        + 0.05 * entities
+        + 0.05 * one(s.first_person && (s.fact || s.own))
+        + 0.025 * one(s.quantity)
+        + 0.025 * one(s.dated);
+    match lifecycle {
+        Lifecycle::Transient => 0.0,
+        Lifecycle::ShortTerm => SHORT_TERM + 0.5 * content,
+        Lifecycle::Persistent => PERSISTENT + content,
+    }
+}
+
+/// Stretches with a letter or digit between sentence ends that white space follows; at
+/// least 1.
+fn sentences(text: &str) -> usize {
+    let (mut count, mut ended, mut said) = (0, false, false);
+    for c in text.chars() {
+        if matches!(c, '.' | '!' | '?' | '…' | '。' | '！' | '？') {
+            ended = true;
+        } else if ended && c.is_whitespace() {
+            count += usize::from(said);
+            (ended, said) = (false, false);
+        } else if !matches!(c, '"' | '\'' | '”' | '’' | ')' | ']') {
+            ended = false;
+            said |= c.is_alphanumeric();
+        }
+    }
+    (count + usize::from(said)).max(1)
+}
+
+/// A name that is nobody's who takes part: one that the recogniser found, or a
+/// capital inside a sentence that it missed.
+fn names_something(said: &Said<'_>) -> bool {
+    let other = |name: &str| {
+        let name = text::fold(name);
+        let bare = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s"));
+        !said.speakers.contains(bare.unwrap_or(&name))
+    };
+    let found = said.facts.entities.iter().any(|e| {
+        NAMES.contains(&e.label.as_str())
+            && e.text.starts_with(char::is_uppercase)
+            && other(&e.text)
+    });
+    if found {
+        return true;
+    }
+    let words: Vec<&str> = said.text.split_whitespace().collect();
+    words.windows(2).any(|pair| {
+        let opens = pair[0].ends_with(['.', '!', '?', ':', '…', '"', '”', ')', '-', '—', '–']);
+        let word = pair[1].trim_matches(|c: char| !c.is_alphanumeric());
+        let first_person = word == "I" || word.starts_with("I'") || word.starts_with("I’");
+        !opens && !first_person && word.starts_with(char::is_uppercase) && other(word)
+    })
+}
+
+/// A digit, or a number in words other than "one" and "first".
+fn counts_something(said: &Said<'_>) -> bool {
+    said.text.contains(|c: char| c.is_ascii_digit())
+        || said.facts.entities.iter().any(|e| {
+            QUANTITIES.contains(&e.label.as_str())
+                && !matches!(text::fold(&e.text).as_str(), "one" | "first")
+        })
+}
+
+fn opens_with_anaphor(words: &[String]) -> bool {
+    let mut opening = words.iter().map(String::as_str);
+    match opening.next() {
+        Some(lead) if LEADS.contains(&lead) => {
+            opening.next().is_some_and(|w| ANAPHORS.contains(&w))
+        }
+        first => first.is_some_and(|w| ANAPHORS.contains(&w)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
