@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("order", "text", "calendar", "score::vector"),
     ("config",),
     ("score", "lineage", "index", "render"),
+    ("policy",),
     ("store", "retrieve"),
     ("active",),
     ("engine",),

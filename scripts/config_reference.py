@@ -82,7 +82,7 @@ class Setting:
 
 def sections(defaults: str) -> Iterator[tuple[str, str]]:
     """Sections of the annotated defaults with their descriptions, in order."""
-    for match in re.finditer(r"^((?:#.*\n)*)\[(\w+)\]", defaults, re.MULTILINE):
+    for match in re.finditer(r"^((?:#.*\n)*)\[([\w.]+)\]", defaults, re.MULTILINE):
         yield match.group(2), _words(match.group(1))
 
 
@@ -100,15 +100,23 @@ def settings(defaults: str) -> Iterator[Setting]:
         if line.startswith("#"):
             comment.append(line)
             continue
-        if match := re.match(r"\[(\w+)\]", line):
+        if match := re.match(r"\[([\w.]+)\]", line):
             section = match.group(1)
         elif match := re.match(r"(\w+)\s*=", line):
             key = match.group(1)
             if not comment:
                 raise ValueError(f"[{section}] {key} has no description in the defaults")
-            default = values[section][key]
-            yield Setting(section, key, default, paper[section][key], _words("\n".join(comment)))
+            default = _section(values, section)[key]
+            set_by_paper = _section(paper, section)[key]
+            yield Setting(section, key, default, set_by_paper, _words("\n".join(comment)))
         comment.clear()
+
+
+def _section(values: dict[str, Any], path: str) -> dict[str, Any]:
+    """A section by its name, ``policy.rpe`` being the one in ``policy``."""
+    for name in path.split("."):
+        values = values[name]
+    return values
 
 
 def render() -> str:

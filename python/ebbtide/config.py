@@ -100,7 +100,7 @@ class Config:
         """A copy with some keys changed: ``config.replace(capacity={"token_budget": 512})``."""
         changes = {section: dict(keys) for section, keys in self._changes.items()}
         for section, keys in sections.items():
-            changes.setdefault(section, {}).update(_keys(section, keys))
+            changes[section] = _merged(changes.get(section, {}), _keys(section, keys))
         return Config(self.name, changes, embedder=self.embedder)
 
     def with_embedder(self, embedder: Any) -> Config:
@@ -151,16 +151,39 @@ def _keys(section: str, keys: Any) -> dict[str, Any]:
     if not isinstance(keys, Mapping):
         message = f"[{section}] takes keys with values, not {type(keys).__name__}"
         raise ConfigError(message, "config.type")
-    return dict(keys)
+    return {
+        key: _keys(f"{section}.{key}", value) if isinstance(value, Mapping) else value
+        for key, value in keys.items()
+    }
 
 
 def _to_toml(changes: Mapping[str, Mapping[str, Any]]) -> str:
     """Sections of plain values as TOML; JSON scalars and lists are TOML ones."""
-    lines: list[str] = []
-    for section, keys in changes.items():
-        lines.append(f"[{_quoted(section)}]")
-        lines += [f"{_quoted(str(key))} = {_value(key, value)}" for key, value in keys.items()]
-    return "\n".join(lines)
+    return "\n".join(
+        line for section, keys in changes.items() for line in _section([section], keys)
+    )
+
+
+def _section(path: list[str], keys: Mapping[str, Any]) -> list[str]:
+    """A section, then those in it (``policy.rpe``)."""
+    lines = [f"[{'.'.join(map(_quoted, path))}]"]
+    inner: list[str] = []
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            inner += _section([*path, str(key)], value)
+        else:
+            lines.append(f"{_quoted(str(key))} = {_value(key, value)}")
+    return lines + inner
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The old keys with the new ones on top, sections in a section likewise."""
+    merged = dict(old)
+    for key, value in new.items():
+        before = merged.get(key)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merged(before, value) if both else value
+    return merged
 
 
 def _quoted(text: str) -> str:

@@ -21,7 +21,14 @@ from ebbtide.inputs import (
     shown,
     turn_from,
 )
-from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
+from ebbtide.types import (
+    Episode,
+    Fact,
+    RenderedContext,
+    RetrievedEvidence,
+    Turn,
+    WriteReport,
+)
 
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser, Analysis
@@ -444,8 +451,9 @@ class Memory:
         """Evidence and the active conversation as a block, with what it shows.
 
         Never more than ``max_tokens`` by :meth:`count_tokens` (the configured
-        ``render.max_tokens`` by default). Evidence is served first; active turns
-        get what is left, newest first, printed in order.
+        ``render.max_tokens`` by default). Evidence is served first, then with
+        consolidation on the episodes and facts in their share; active turns get what
+        is left, newest first, printed in order.
 
         Args:
             query_text: The question.
@@ -563,6 +571,24 @@ class Memory:
         metadata = found["turn"]["metadata"]
         found["turn"]["metadata"] = None if metadata is None else json.loads(metadata)
         return found
+
+    def episodes(self) -> list[Episode]:
+        """What recurred, gathered; in order of their making.
+
+        Empty unless ``[policy] consolidation`` is ``"recurrence"``.
+        """
+        self.flush()
+        return [Episode._from_core(row) for row in self._handle.episodes()]
+
+    def facts(self, *, superseded: bool = False) -> list[Fact]:
+        """Details that the episodes leave out, in order of their making.
+
+        Args:
+            superseded: Also those that a later fact took the place of.
+        """
+        self.flush()
+        every = [Fact._from_core(row) for row in self._handle.facts()]
+        return [fact for fact in every if superseded or fact.superseded_by is None]
 
     def stats(self) -> dict[str, Any]:
         """The memory in numbers: turns by state, tiers, tokens, decisions."""

@@ -225,7 +225,7 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
     changes: dict[str, dict[str, Any]] = {}
     for one in given:
         name, equals, value = one.partition("=")
-        section, dot, key = name.partition(".")
+        section, dot, key = name.rpartition(".")
         if not (equals and dot and key):
             message = f"--set takes SECTION.KEY=VALUE, not {one!r}"
             raise typer.BadParameter(message)
@@ -233,7 +233,10 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
             parsed = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             parsed = value
-        changes.setdefault(section, {})[key] = parsed
+        keys = changes
+        for part in section.split("."):
+            keys = keys.setdefault(part, {})
+        keys[key] = parsed
     return changes
 
 

@@ -19,10 +19,25 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
 from ebbtide.memory import Memory
 
-__all__ = ["PEERS", "SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
+__all__ = [
+    "PEERS",
+    "POLICIES",
+    "SYSTEMS",
+    "Context",
+    "Options",
+    "Ranking",
+    "System",
+    "open_system",
+]
 
 SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
-"""Names that :func:`open_system` knows, in the order of reports; and :data:`PEERS`."""
+"""Names that :func:`open_system` knows, in the order of reports; and :data:`POLICIES`
+and :data:`PEERS`."""
+
+POLICIES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "recurrence": {"policy": {"consolidation": "recurrence"}},
+}
+"""Systems that are the preset ``default`` with a policy switched on."""
 
 PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,
@@ -96,15 +111,17 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         name: ``full`` (the whole transcript), ``last_n`` (the newest turns),
             ``bm25`` (stemmed, bm25s), ``dense`` (cosine of the default embedding
             model), ``rrf`` (reciprocal rank fusion of the two), ``paper`` and
-            ``default`` (ebbtide with that preset), or one of :data:`PEERS`.
+            ``default`` (ebbtide with that preset), or one of :data:`POLICIES` or
+            :data:`PEERS`.
         conversation: What it takes in.
         options: Settings.
 
     Raises:
         InputError: ``input.field``: no system has that name.
     """
-    if name in PRESETS:
-        with Memory.in_memory(config=options.config(name)) as memory:
+    if name in PRESETS or name in POLICIES:
+        config = options.config(name if name in PRESETS else "default")
+        with Memory.in_memory(config=config.replace(**POLICIES.get(name, {}))) as memory:
             memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
             yield _Ebbtide(memory)
     elif name in PEERS:
@@ -120,7 +137,7 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
     elif name in _RANKERS:
         yield _Listed(conversation, _RANKERS[name](conversation, options))
     else:
-        message = f"there is no system {name!r}; choose from {', '.join(SYSTEMS)}"
+        message = f"there is no system {name!r}; choose from {', '.join((*SYSTEMS, *POLICIES))}"
         raise InputError(message, "input.field")
 
 

@@ -3,7 +3,7 @@
 //! It knows no Python, reads no clock, no environment and no random numbers: the
 //! same facts in the same order give the same state, bit for bit. Layers, from
 //! the bottom: `types`, `error` · `order`, `text`, `calendar`, `score::vector` ·
-//! `config` · `score`, `lineage`, `index`, `render` · `store`, `retrieve` · `active` ·
+//! `config` · `score`, `lineage`, `index`, `render` · `policy` · `store`, `retrieve` · `active` ·
 //! `engine`. `scripts/check_layers.py` holds them to it.
 
 // Tests compare results that must be equal bit for bit.
@@ -17,6 +17,7 @@ pub mod error;
 pub mod index;
 pub mod lineage;
 pub mod order;
+pub mod policy;
 pub mod render;
 pub mod retrieve;
 pub mod score;

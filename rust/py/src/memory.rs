@@ -260,6 +260,14 @@ impl MemoryHandle {
         to_python(py, &self.with(py, |e| e.explain(interaction_id))?)
     }
 
+    fn episodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.episodes())?)
+    }
+
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.facts())?)
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, |e| e.stats())?)
     }

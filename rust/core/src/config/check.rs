@@ -13,7 +13,8 @@ pub fn ranges(c: &Config) -> Result<()> {
     finite(c)?;
     scoring_and_decay(c)?;
     capacity(c)?;
-    recall(c)
+    recall(c)?;
+    recurrence(c)
 }
 
 /// TOML knows `inf` and `nan`; no setting does.
@@ -26,14 +27,20 @@ fn finite(c: &Config) -> Result<()> {
     })?;
     // serde_json writes a number that is not finite as null, and nothing else is null.
     for (section, keys) in json.as_object().into_iter().flatten() {
-        for (key, value) in keys.as_object().into_iter().flatten() {
-            let list = value
-                .as_array()
-                .is_some_and(|a| a.iter().any(serde_json::Value::is_null));
-            if value.is_null() || list {
-                return refuse(format!("[{section}] {key} must be a finite number"));
-            }
+        finite_section(section, keys)?;
+    }
+    Ok(())
+}
+
+fn finite_section(section: &str, keys: &serde_json::Value) -> Result<()> {
+    for (key, value) in keys.as_object().into_iter().flatten() {
+        let list = value
+            .as_array()
+            .is_some_and(|a| a.iter().any(serde_json::Value::is_null));
+        if value.is_null() || list {
+            return refuse(format!("[{section}] {key} must be a finite number"));
         }
+        finite_section(&format!("{section}.{key}"), value)?;
     }
     Ok(())
 }
@@ -158,6 +165,54 @@ fn recall(c: &Config) -> Result<()> {
     if r.final_recall_limit < 1 || c.render.max_tokens < 1 {
         return refuse(
             "[retrieval] final_recall_limit and [render] max_tokens must be at least 1".into(),
+        );
+    }
+    Ok(())
+}
+
+fn recurrence(c: &Config) -> Result<()> {
+    one_of(
+        "policy",
+        "consolidation",
+        &c.policy.consolidation,
+        &["off", "recurrence"],
+    )?;
+    let r = &c.policy.recurrence;
+    one_of(
+        "policy.recurrence",
+        "thresholds",
+        &r.thresholds,
+        &["calibrated", "paper"],
+    )?;
+    for (key, value) in [
+        ("theta_sim", r.theta_sim),
+        ("paper_theta_sim", r.paper_theta_sim),
+        ("mmr_lambda", r.mmr_lambda),
+        ("fact_covered", r.fact_covered),
+        ("fact_known", r.fact_known),
+        ("share", r.share),
+    ] {
+        if !(0.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[policy.recurrence] {key} must lie in [0, 1], not {value}"
+            ));
+        }
+    }
+    for (key, value, least) in [
+        ("theta_count", r.theta_count, 1),
+        ("paper_theta_count", r.paper_theta_count, 1),
+        ("max_episodes", r.max_episodes, 1),
+        ("max_sentences", r.max_sentences, 2),
+    ] {
+        if value < least {
+            return refuse(format!(
+                "[policy.recurrence] {key} must be at least {least}, not {value}"
+            ));
+        }
+    }
+    if r.max_episodes > 100 || r.max_facts > 80 {
+        return refuse(
+            "[policy.recurrence] max_episodes must be at most 100, max_facts at most 80".into(),
         );
     }
     Ok(())

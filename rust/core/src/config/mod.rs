@@ -71,18 +71,27 @@ fn overlay(base: &mut Table, over: &Table) -> Result<()> {
         let Some(known) = base.get_mut(section) else {
             return Err(unknown("section", section, base.keys()));
         };
-        let (Value::Table(known), Value::Table(keys)) = (known, value) else {
-            return Err(Error::new(
-                Code::ConfigType,
-                format!("[{section}] must be a section of keys, not a single value"),
-            ));
+        overlay_section(section, known, value)?;
+    }
+    Ok(())
+}
+
+/// One section, and the sections in it (`[policy.rpe]`).
+fn overlay_section(section: &str, known: &mut Value, value: &Value) -> Result<()> {
+    let (Value::Table(known), Value::Table(keys)) = (known, value) else {
+        return Err(Error::new(
+            Code::ConfigType,
+            format!("[{section}] must be a section of keys, not a single value"),
+        ));
+    };
+    for (key, value) in keys {
+        let Some(slot) = known.get_mut(key) else {
+            return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
         };
-        for (key, value) in keys {
-            let Some(slot) = known.get(key) else {
-                return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
-            };
-            let value = coerce(section, key, slot, value)?;
-            known.insert(key.clone(), value);
+        if slot.is_table() {
+            overlay_section(&format!("{section}.{key}"), slot, value)?;
+        } else {
+            *slot = coerce(section, key, slot, value)?;
         }
     }
     Ok(())
@@ -207,6 +216,14 @@ mod tests {
             "[store]\nsynchronous = \"off\"",
             "[retrieval]\nanswerability_weights = [1.0]",
             "[retrieval]\nstale_policy = \"hide\"",
+            "[policy]\nconsolidation = \"on\"",
+            "[policy.recurrence]\nthresholds = \"mine\"",
+            "[policy.recurrence]\ntheta_sim = 1.5",
+            "[policy.recurrence]\ntheta_count = 0",
+            "[policy.recurrence]\nmax_episodes = 0",
+            "[policy.recurrence]\nmax_sentences = 1",
+            "[policy.recurrence]\nmmr_lambda = -0.1",
+            "[policy.recurrence]\nshare = inf",
         ] {
             assert_eq!(code(bad), Code::ConfigRange, "{bad}");
         }

@@ -14,6 +14,7 @@ pub struct Config {
     pub ltm: Ltm,
     pub retrieval: Retrieval,
     pub ranking: Ranking,
+    pub policy: Policy,
     pub render: Render,
     pub store: Store,
     pub limits: Limits,
@@ -186,6 +187,52 @@ pub struct Ranking {
     pub anchor: f64,
     pub system_or_tool: f64,
     pub social: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub consolidation: String,
+    pub recurrence: RecurrencePolicy,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecurrencePolicy {
+    pub thresholds: String,
+    pub theta_sim: f64,
+    pub theta_count: usize,
+    pub paper_theta_sim: f64,
+    pub paper_theta_count: usize,
+    pub neighbours: usize,
+    pub max_episodes: usize,
+    pub max_sentences: usize,
+    pub mmr_lambda: f64,
+    pub max_facts: usize,
+    pub fact_neighbours: usize,
+    pub fact_covered: f64,
+    pub fact_known: f64,
+    pub k_epi: usize,
+    pub k_sem: usize,
+    pub share: f64,
+}
+
+impl RecurrencePolicy {
+    /// The similarity threshold in force.
+    pub fn similarity(&self) -> f64 {
+        if self.thresholds == "paper" {
+            self.paper_theta_sim
+        } else {
+            self.theta_sim
+        }
+    }
+
+    /// The recurrence threshold in force.
+    pub fn count(&self) -> usize {
+        if self.thresholds == "paper" {
+            self.paper_theta_count
+        } else {
+            self.theta_count
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

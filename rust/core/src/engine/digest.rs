@@ -19,7 +19,7 @@ pub(super) fn field(hash: &mut Sha256, value: Option<&[u8]>) {
 
 impl Engine {
     /// SHA-256, in hex, over ids, texts, given timestamps, provenance, states,
-    /// scores, cards and lineage; not over decisions, receipt times or caches.
+    /// scores, cards, lineage and what was consolidated; not over decisions, receipt times or caches.
     pub fn digest(&self) -> Result<String> {
         self.open_only()?;
         let mut hash = Sha256::new();
@@ -65,6 +65,7 @@ impl Engine {
             field(&mut hash, Some(edge.relation.as_str().as_bytes()));
             field(&mut hash, Some(edge.topic.as_bytes()));
         }
+        self.digest_recurrence(&mut hash);
         Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }
 }

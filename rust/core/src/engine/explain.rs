@@ -38,7 +38,7 @@ impl Engine {
             }),
         };
         let e_norm = survival::entity_norm(f.entity_count, w.entity_cap);
-        Ok(json!({
+        let mut explained = json!({
             "turn": turn,
             "signals": {
                 "density": f.density,
@@ -71,7 +71,11 @@ impl Engine {
             "newer": self.lineage.newer(id),
             "older": self.lineage.older(id),
             "decisions": decisions,
-        }))
+        });
+        if let Some(recurrence) = self.explain_recurrence(id) {
+            explained["recurrence"] = recurrence;
+        }
+        Ok(explained)
     }
 
     fn cards_of(&self, id: InteractionId, facts: &crate::types::Facts) -> Vec<Value> {
@@ -113,7 +117,7 @@ impl Engine {
             .into_iter()
             .map(|(kind, n)| (kind, n.into()))
             .collect();
-        Ok(json!({
+        let mut stats = json!({
             "namespace": self.namespace.name,
             "turns": self.len(),
             "active": self.turns.len() - archived,
@@ -132,6 +136,10 @@ impl Engine {
             "decisions": decisions,
             "analyser": self.namespace.analyser,
             "token_counter": self.namespace.token_counter,
-        }))
+        });
+        if let Some(recurrence) = self.recurrence_stats() {
+            stats["recurrence"] = recurrence;
+        }
+        Ok(stats)
     }
 }

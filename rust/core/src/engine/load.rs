@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::index::{Flat, Inverted};
 use crate::lineage::Lineage;
+use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Derived, LoadedTurn};
@@ -70,6 +71,7 @@ impl Engine {
             turns: BTreeMap::new(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
+            recurrence: Recurrence::default(),
             recent,
             closed: false,
         };
@@ -113,6 +115,7 @@ impl Engine {
         for edge in store.edges(&namespace)? {
             self.lineage.add(edge)?;
         }
+        self.load_recurrence(&store)?;
         self.active.settle(self.newest(), &self.config);
         Ok(())
     }

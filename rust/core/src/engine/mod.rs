@@ -2,6 +2,7 @@
 
 mod assemble;
 mod candidates;
+mod consolidate;
 mod digest;
 mod explain;
 mod first_stage;
@@ -10,17 +11,20 @@ mod rank;
 mod read;
 mod recent;
 mod render;
+mod tiers;
 mod updates;
 mod write;
 
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};
+pub use tiers::{EpisodeText, Excerpt, FactText};
 
 use crate::active::Active;
 use crate::config::{Archive, Config};
 use crate::error::{Code, Error, Result};
 use crate::index::{Flat, Inverted};
 use crate::lineage::Lineage;
+use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
@@ -70,6 +74,7 @@ pub struct Engine {
     turns: BTreeMap<InteractionId, TurnMeta>,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
+    recurrence: Recurrence,
     recent: Recent,
     closed: bool,
 }

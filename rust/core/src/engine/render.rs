@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::read::{Evidence, Recall, RecallOptions};
+use super::tiers::Tiers;
 use crate::error::Result;
 use crate::render::{self, Line};
 use crate::retrieve::Query;
@@ -56,7 +57,8 @@ impl Engine {
                 .evidence
                 .retain(|e| !shown.contains(&e.turn.interaction_id));
         }
-        page.evidence(&recall, query);
+        let tiers = self.recall_tiers(query, options)?;
+        page.recalled(&recall, query, &tiers, config.policy.recurrence.share);
         page.active(&active);
         Ok(page.finish())
     }
@@ -84,6 +86,8 @@ struct Page<'a> {
     end_marker: bool,
     structured: Vec<Item>,
     supporting: Vec<Item>,
+    episodes: Vec<String>,
+    facts: Vec<String>,
     active: Vec<Item>,
     /// What evidence was tried, whether it fitted or not.
     tried: BTreeSet<InteractionId>,
@@ -113,6 +117,8 @@ impl<'a> Page<'a> {
             end_marker,
             structured: Vec::new(),
             supporting: Vec::new(),
+            episodes: Vec::new(),
+            facts: Vec::new(),
             active: Vec::new(),
             tried: BTreeSet::new(),
         }
@@ -120,13 +126,25 @@ impl<'a> Page<'a> {
 
     fn text(&self) -> String {
         let mut lines: Vec<&str> = Vec::new();
-        if !self.structured.is_empty() {
+        let gathered = !self.episodes.is_empty() || !self.facts.is_empty();
+        if !self.structured.is_empty() || gathered {
             lines.push(render::RECALLED);
+        }
+        if !self.structured.is_empty() {
             lines.push(render::STRUCTURED);
             lines.extend(self.structured.iter().map(|i| i.text.as_str()));
             if !self.supporting.is_empty() {
                 lines.push(render::SUPPORTING);
                 lines.extend(self.supporting.iter().map(|i| i.text.as_str()));
+            }
+        }
+        for (heading, block) in [
+            (render::EPISODES, &self.episodes),
+            (render::FACTS, &self.facts),
+        ] {
+            if !block.is_empty() {
+                lines.push(heading);
+                lines.extend(block.iter().map(String::as_str));
             }
         }
         if !self.active.is_empty() {
@@ -160,6 +178,60 @@ impl<'a> Page<'a> {
         let fits = self.engine.count_tokens(&self.text()) <= self.budget / 2;
         self.active.clear();
         fits
+    }
+
+    /// Evidence, then the episodes and facts in their share, then evidence again in what
+    /// that leaves: raw text is never displaced by more than the share.
+    fn recalled(&mut self, recall: &Recall, query: &Query, tiers: &Tiers, share: f64) {
+        let whole = self.budget;
+        if tiers.is_empty() {
+            return self.evidence(recall, query);
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let part = (f64::from(whole) * share) as u32;
+        self.budget = whole - part;
+        self.evidence(recall, query);
+        let used = self.engine.count_tokens(&self.text());
+        self.budget = whole.min(used + part);
+        self.tiers(tiers);
+        self.budget = whole;
+        let shown = self.shown();
+        self.tried.retain(|id| shown.contains(id));
+        self.evidence(recall, query);
+    }
+
+    /// What episodes and facts add to the turns that are shown whole.
+    fn tiers(&mut self, tiers: &Tiers) {
+        let mut told: BTreeSet<(InteractionId, u32)> = BTreeSet::new();
+        let shown = self.shown();
+        for f in &tiers.facts {
+            let at = (f.excerpt.interaction_id, f.excerpt.start);
+            if shown.contains(&at.0) || !told.insert(at) {
+                continue;
+            }
+            self.facts.push(f.excerpt.text.clone());
+            if !self.fits() {
+                self.facts.pop();
+            }
+        }
+        for e in &tiers.episodes {
+            let new = e.sentences.iter().filter(|s| {
+                !shown.contains(&s.interaction_id) && !told.contains(&(s.interaction_id, s.start))
+            });
+            let lines: Vec<&str> = new.map(|s| s.text.as_str()).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            self.episodes.push(lines.join(" "));
+            if !self.fits() {
+                self.episodes.pop();
+            }
+        }
+    }
+
+    fn shown(&self) -> BTreeSet<InteractionId> {
+        let blocks = [&self.structured, &self.supporting];
+        blocks.into_iter().flatten().map(|i| i.id).collect()
     }
 
     fn evidence(&mut self, recall: &Recall, query: &Query) {

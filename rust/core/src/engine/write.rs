@@ -227,6 +227,7 @@ impl Engine {
         });
         let derived = derived_of(analysed, score);
         self.index(&stored, &derived);
+        self.consolidate(store, id, &mut trace)?;
         self.record(store, &step, &mut trace, report)
     }
 
@@ -336,7 +337,7 @@ impl Engine {
             Archive::Discarded => {
                 store.erase_turn(&self.namespace, id)?;
                 self.forget(id);
-                return Ok(());
+                return self.ungather(store, id);
             }
             Archive::WriteOnly => {
                 if let Some(turn) = store.turn(&self.namespace, id)? {
@@ -381,8 +382,11 @@ impl Engine {
     /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
     pub fn delete(&mut self, id: InteractionId) -> Result<()> {
         self.get(id)?;
-        self.write(|engine, store, _| store.erase_turn(&engine.namespace, id))?;
-        self.forget(id);
+        self.write(|engine, store, _| {
+            store.erase_turn(&engine.namespace, id)?;
+            engine.forget(id);
+            engine.ungather(store, id)
+        })?;
         self.store().scrub()
     }
 
@@ -401,7 +405,7 @@ impl Engine {
 }
 
 /// Decisions of one insertion, numbered in order.
-struct Trace<'a> {
+pub(super) struct Trace<'a> {
     store: &'a Store,
     namespace: crate::store::Namespace,
     at: InteractionId,
@@ -418,7 +422,7 @@ impl<'a> Trace<'a> {
         }
     }
 
-    fn add(&mut self, id: InteractionId, kind: &str, detail: serde_json::Value) -> Result<()> {
+    pub(super) fn add(&mut self, id: InteractionId, kind: &str, detail: serde_json::Value) -> Result<()> {
         self.seq += 1;
         let decision = Decision {
             interaction_id: id,

@@ -6,6 +6,7 @@
 mod archive_file;
 mod lock;
 mod read;
+mod recurrence;
 mod schema;
 mod write;
 
