@@ -21,7 +21,10 @@ from ebbtide.errors import (
 from ebbtide.memory import Memory
 from ebbtide.store import Store
 from ebbtide.types import (
+    Episode,
     Eviction,
+    Excerpt,
+    Fact,
     RenderedContext,
     RetrievedEvidence,
     SupportTurn,
@@ -33,8 +36,11 @@ __all__ = [
     "Config",
     "ConfigError",
     "EbbtideError",
+    "Episode",
     "Eviction",
+    "Excerpt",
     "ExternalError",
+    "Fact",
     "FingerprintError",
     "InputError",
     "Memory",

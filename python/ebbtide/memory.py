@@ -31,6 +31,9 @@ from ebbtide.types import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ebbtide.analysis.analyser import Analyser, Analysis
 
 __all__ = ["BATCH", "Memory"]
@@ -589,6 +592,15 @@ class Memory:
         self.flush()
         every = [Fact._from_core(row) for row in self._handle.facts()]
         return [fact for fact in every if superseded or fact.superseded_by is None]
+
+    def unit_cosines(self) -> NDArray[np.float64]:
+        """Cosine of every pair of units, float64 [n·(n − 1) / 2].
+
+        What the thresholds of recurrence consolidation are calibrated with; empty
+        unless it is on.
+        """
+        self.flush()
+        return self._handle.unit_cosines()
 
     def stats(self) -> dict[str, Any]:
         """The memory in numbers: turns by state, tiers, tokens, decisions."""

@@ -13,6 +13,7 @@ from ebbtide.cli import (
     asking,
     comparing,
     configuring,
+    consolidating,
     evaluating,
     inspecting,
     maintaining,
@@ -38,11 +39,13 @@ app.command(epilog=replaying.EXAMPLES)(replaying.replay)
 app.command(epilog=asking.EXAMPLES)(asking.ask)
 app.command(epilog=inspecting.EXPLAIN_EXAMPLES)(inspecting.explain)
 app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
+app.command(epilog=consolidating.EPISODES_EXAMPLES)(consolidating.episodes)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.add_typer(configuring.app, name="config")
 for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
     evaluating.app.command()(command)
+evaluating.app.command()(consolidating.recurrence)
 app.add_typer(evaluating.app, name="eval")
 
 

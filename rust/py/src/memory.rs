@@ -9,7 +9,7 @@ use ebbtide_core::retrieve::{Query, QueryFrame};
 use ebbtide_core::score::vector::quantise;
 use ebbtide_core::store::{OpenOptions, Store};
 use ebbtide_core::types::Relation;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
@@ -266,6 +266,11 @@ impl MemoryHandle {
 
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, |e| e.facts())?)
+    }
+
+    /// Cosine of every pair of units.
+    fn unit_cosines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.with(py, |e| e.unit_cosines())?.into_pyarray(py))
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

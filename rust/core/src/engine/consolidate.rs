@@ -329,8 +329,7 @@ impl Engine {
         let behind: BTreeSet<InteractionId> = episode.sources.iter().filter_map(of).collect();
         (episode.vector, episode.cohesion) = self.recurrence.centre(&episode.sources);
         let sources = self.sources(store, &episode.sources)?;
-        let mut candidates: Vec<Sentence> =
-            sources.into_iter().flat_map(|s| s.sentences).collect();
+        let mut candidates: Vec<Sentence> = sources.into_iter().flat_map(|s| s.sentences).collect();
         let chosen = self.choose(&mut candidates, &episode.vector);
         let Some(chosen) = chosen.filter(|_| behind.len() > 1) else {
             let gone = self.recurrence.forget_episode(number);

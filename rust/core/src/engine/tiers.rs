@@ -92,6 +92,22 @@ impl Engine {
         every.map(|f| self.fact_text(f)).collect()
     }
 
+    /// Cosine of every pair of units, by the earlier and then the later one: what
+    /// thresholds are calibrated with.
+    pub fn unit_cosines(&self) -> Result<Vec<f64>> {
+        self.open_only()?;
+        let units: Vec<&[i16]> = self
+            .recurrence
+            .units()
+            .map(|u| u.vector.as_slice())
+            .collect();
+        let later = |i: usize| units[i + 1..].iter().map(move |v| (i, v));
+        Ok((0..units.len())
+            .flat_map(later)
+            .map(|(i, v)| cosine(dot(units[i], v)))
+            .collect())
+    }
+
     fn episode_text(&self, e: &Episode) -> Result<EpisodeText> {
         let mut sentences = Vec::new();
         for span in &e.sentences {
@@ -166,7 +182,7 @@ impl Engine {
         };
         let stems = self.query_stems(&query.frame);
         let shared = |id: InteractionId| self.bm25.coverage(&stems, id) + self.named(query, id);
-                let episodes = self.recurrence.episodes().values();
+        let episodes = self.recurrence.episodes().values();
         let mut ranked: Vec<(f64, u64)> = episodes
             .filter(|e| e.sentences.iter().all(|s| admit(s.turn)))
             .map(|e| {
@@ -249,7 +265,10 @@ impl Engine {
             for h in &f.held {
                 field(hash, Some(h.topic.as_bytes()));
                 field(hash, Some(h.value.as_bytes()));
-                field(hash, h.replaced_by.map(u64::to_le_bytes).as_ref().map(|b| &b[..]));
+                field(
+                    hash,
+                    h.replaced_by.map(u64::to_le_bytes).as_ref().map(|b| &b[..]),
+                );
             }
         }
     }

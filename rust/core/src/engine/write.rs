@@ -422,7 +422,12 @@ impl<'a> Trace<'a> {
         }
     }
 
-    pub(super) fn add(&mut self, id: InteractionId, kind: &str, detail: serde_json::Value) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        id: InteractionId,
+        kind: &str,
+        detail: serde_json::Value,
+    ) -> Result<()> {
         self.seq += 1;
         let decision = Decision {
             interaction_id: id,

@@ -148,7 +148,9 @@ impl Store {
              (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
             "DELETE FROM semantic_fact WHERE namespace = ?1 AND key = ?2",
         ] {
-            self.conn.prepare_cached(sql)?.execute([ns.id, ns.key(id)])?;
+            self.conn
+                .prepare_cached(sql)?
+                .execute([ns.id, ns.key(id)])?;
         }
         Ok(())
     }
@@ -156,13 +158,13 @@ impl Store {
     /// Erases all of it in one memory.
     pub(super) fn erase_gathered(&self, ns: &Namespace) -> Result<()> {
         let (from, to) = ns.range();
-        self.conn.execute(
-            "DELETE FROM unit WHERE key >= ?1 AND key < ?2",
-            [from, to],
-        )?;
+        self.conn
+            .execute("DELETE FROM unit WHERE key >= ?1 AND key < ?2", [from, to])?;
         for table in TABLES {
-            self.conn
-                .execute(&format!("DELETE FROM {table} WHERE namespace = ?1"), [ns.id])?;
+            self.conn.execute(
+                &format!("DELETE FROM {table} WHERE namespace = ?1"),
+                [ns.id],
+            )?;
         }
         Ok(())
     }

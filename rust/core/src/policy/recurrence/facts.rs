@@ -344,14 +344,22 @@ mod tests {
     #[test]
     fn a_detail_says_why_it_is_kept() {
         let of = |start, end, speaker: &str, role: &str| {
-            details(vec![sentence(0, start, end, &[], 0.5)], &analysed(), speaker, role)
+            details(
+                vec![sentence(0, start, end, &[], 0.5)],
+                &analysed(),
+                speaker,
+                role,
+            )
         };
         let own = of(0, 16, "ana", "user");
         assert_eq!(own[0].reasons, ["first_person", "operational"]);
         assert_eq!(own[0].held, [lives_in("porto")]);
         assert_eq!(of(0, 16, "ben", "user")[0].reasons, ["operational"]);
         assert!(of(0, 16, "ana", "assistant")[0].held.is_empty());
-        assert!(of(16, 40, "ana", "user").is_empty(), "a number alone is no fact");
+        assert!(
+            of(16, 40, "ana", "user").is_empty(),
+            "a number alone is no fact"
+        );
         assert!(of(0, 40, "ana", "user")[0].reasons.contains(&"entity"));
     }
 
@@ -386,7 +394,11 @@ mod tests {
 
     #[test]
     fn a_new_value_supersedes_and_the_same_does_not() {
-        let mut facts = [fact(1, 0, "lisbon"), fact(2, 1, "porto"), fact(3, 2, "porto")];
+        let mut facts = [
+            fact(1, 0, "lisbon"),
+            fact(2, 1, "porto"),
+            fact(3, 2, "porto"),
+        ];
         let held = [lives_in("porto")];
         assert!(contradicts(&facts[0], &held) && !contradicts(&facts[1], &held));
         assert_eq!(supersede(facts.iter_mut(), 3, 2, &held), [1]);

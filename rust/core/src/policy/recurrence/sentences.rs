@@ -127,7 +127,8 @@ mod tests {
             terms: stems(&["run", "race", "park", "nice", "want", "ran"]),
             ..Facts::default()
         };
-        let text = " I ran races in the park.  Nice! Want to run a race in the park? Races, runs, parks!";
+        let text =
+            " I ran races in the park.  Nice! Want to run a race in the park? Races, runs, parks!";
         let found = telling(3, 2, text, &facts, 0.5);
         let spans: Vec<(u32, u32)> = found.iter().map(|s| (s.span.start, s.span.end)).collect();
         assert_eq!(spans, [(1, 25), (65, 84)]);

@@ -117,11 +117,7 @@ impl Recurrence {
     }
 
     /// Standing facts by how near their turn is, nearest first.
-    pub fn nearest_facts(
-        &self,
-        k: usize,
-        similarity: impl Fn(InteractionId) -> f64,
-    ) -> Vec<&Fact> {
+    pub fn nearest_facts(&self, k: usize, similarity: impl Fn(InteractionId) -> f64) -> Vec<&Fact> {
         let standing = self.facts.values().filter(|f| f.superseded_by().is_none());
         let mut scored: Vec<(f64, &Fact)> =
             standing.map(|f| (similarity(f.span.turn), f)).collect();

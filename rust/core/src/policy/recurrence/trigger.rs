@@ -1,7 +1,7 @@
 //! When a unit is consolidated (RecMem, eq. 5 and 6).
 
-use super::{Episode, Unit};
 use super::units::mean;
+use super::{Episode, Unit};
 use crate::config::RecurrencePolicy;
 use crate::index::Flat;
 use crate::order::best_first;
@@ -95,8 +95,8 @@ pub fn sub_topics(cluster: &[Unit], theta: f64, most: usize) -> Vec<Vec<Unit>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use super::super::units::centre;
+    use super::*;
     use crate::config;
     use crate::score::vector::quantise;
 
@@ -141,10 +141,14 @@ mod tests {
             judge(&new, &index(&near[..4]), |_| false, none(), &p),
             Verdict::Wait { relevant: 4 }
         );
-        let Verdict::Consolidate { relevant } = judge(&new, &index(&near), |_| false, none(), &p) else {
+        let Verdict::Consolidate { relevant } = judge(&new, &index(&near), |_| false, none(), &p)
+        else {
             panic!("five are enough");
         };
-        assert_eq!(relevant.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(
+            relevant.iter().map(|r| r.0).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
         // One of the five is behind an episode already.
         assert_eq!(
             judge(&new, &index(&near), |id| id == 3, none(), &p),
@@ -177,7 +181,8 @@ mod tests {
         // cos 30° and cos 50°: 0.754 on average; to their mean alone it would be 0.766.
         let episodes = [of(76, [50.0, 60.0]), of(77, [30.0, 50.0])];
         let new = unit(9, 0.0);
-        let Verdict::Merge { episode, cosine } = judge(&new, &index(&near), |_| false, episodes.iter(), &p)
+        let Verdict::Merge { episode, cosine } =
+            judge(&new, &index(&near), |_| false, episodes.iter(), &p)
         else {
             panic!("merge first");
         };
