@@ -120,7 +120,8 @@ def test_off_is_as_it_was(stub: Config) -> None:
         with Memory.in_memory(config=config) as memory:
             memory.add_many(turns)
             digests.add(memory.digest())
-            assert memory.episodes() == [] and memory.facts() == []
+            assert memory.episodes() == []
+            assert memory.facts() == []
             assert "recurrence" not in memory.stats()
             assert "recurrence" not in memory.explain(0)
     assert len(digests) == 1
@@ -201,7 +202,8 @@ def test_an_episode_goes_with_its_last_units(on: Config, store_path: Path) -> No
         for turn in range(10):
             memory.delete(turn)
             checked(memory)
-        assert memory.episodes() == [] and memory.facts(superseded=True) == []
+        assert memory.episodes() == []
+        assert memory.facts(superseded=True) == []
         digest = memory.digest()
     with Memory.open(store_path, config=on) as memory:
         assert memory.digest() == digest
@@ -224,7 +226,8 @@ def test_delete_all_takes_everything(on: Config, store_path: Path) -> None:
     with Memory.open(store_path, config=on) as memory:
         memory.add_many(conversation(12))
         memory.delete_all()
-        assert memory.episodes() == [] and memory.stats()["recurrence"]["units"] == 0
+        assert memory.episodes() == []
+        assert memory.stats()["recurrence"]["units"] == 0
         memory.add_many(exchange(1, 0))
         assert memory.stats()["recurrence"]["units"] == 1
 
@@ -245,7 +248,8 @@ def test_what_leaves_the_memory_leaves_the_episodes(
         shown = memory.render_context("cake lemon sugar oven", max_tokens=4000)
         gone = [t["text"].split("own")[1][:2] for t in conversation(20)]
         kept = {turn.text.split("own")[1][:2] for turn in memory.turns(state="active")}
-        assert active and not any(f"own{own}" in shown for own in set(gone) - kept)
+        assert active
+        assert not any(f"own{own}" in shown for own in set(gone) - kept)
     with Memory.open(tmp_path / "m.db", config=config) as memory:
         assert memory.digest() == digest
 
@@ -263,7 +267,8 @@ def test_a_new_value_supersedes_the_fact(on: Config) -> None:
         every = memory.facts(superseded=True)
         old = [fact for fact in every if any(t.endswith(": v1") for t in fact.topics)]
         new = [fact for fact in every if any(t.endswith(": v2") for t in fact.topics)]
-        assert old and new
+        assert old
+        assert new
         assert all(fact.superseded_by in {f.id for f in new} for fact in old)
         assert set(memory.facts()) == {f for f in every if f.superseded_by is None}
         memory.delete(new[0].excerpt.interaction_id)
@@ -349,7 +354,8 @@ def test_the_command_line_shows_episodes(
         main(["episodes", "--store", str(store), "--config", str(settings)])
     assert not ended.value.code
     shown = capsys.readouterr().out
-    assert shown.startswith("episode ") and "2024 Ana] I baked" in shown
+    assert shown.startswith("episode ")
+    assert "2024 Ana] I baked" in shown
     with pytest.raises(SystemExit):
         main(["episodes", "--store", str(store), "--json"])
     found = json.loads(capsys.readouterr().out)

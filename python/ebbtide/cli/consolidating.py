@@ -117,8 +117,10 @@ def _calibration(found: Calibration) -> str:
     rows = [f"| {share:.4g} | {cosine:.4f} |" for share, cosine in found.quantiles.items()]
     return "\n".join(
         [
-            f"{found.conversations} conversations, {found.units} units, theta_count "
-            f"{found.theta_count}: the average unit reaches it at the quantile {found.share:.4f}",
+            (
+                f"{found.conversations} conversations, {found.units} units: the average unit "
+                f"has theta_count = {found.theta_count} near ones at the quantile {found.share:.4f}"
+            ),
             "",
             "| quantile | cosine of two units |",
             "|--:|--:|",

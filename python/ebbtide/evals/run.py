@@ -31,7 +31,7 @@ from ebbtide.evals.results import (
     versions,
     write_table,
 )
-from ebbtide.evals.systems import Options, System, open_system
+from ebbtide.evals.systems import POLICIES, Options, System, open_system
 
 __all__ = ["Plan", "claim", "evaluate", "measure"]
 
@@ -84,6 +84,9 @@ class Plan:
         # Where analyses are cached is no part of what is measured.
         plain = Options(self.options.changes)
         configs = {name: _sha256(plain.config(name).to_dict()) for name in PRESETS}
+        for name in set(self.systems) & set(POLICIES):
+            switched_on = plain.config("default").replace(**POLICIES[name])
+            configs[name] = _sha256(switched_on.to_dict())
         return {
             "ebbtide": _core.__version__,
             "dataset": self.dataset,

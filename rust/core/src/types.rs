@@ -434,7 +434,8 @@ pub struct Decision {
     pub interaction_id: InteractionId,
     /// The newest turn when it was taken.
     pub at: InteractionId,
-    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`, `overruled`.
+    /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`, `overruled`;
+    /// of recurrence consolidation `merge`, `consolidate`.
     pub kind: String,
     /// Inputs and terms, as JSON.
     pub detail: serde_json::Value,

@@ -317,6 +317,9 @@ impl Engine {
         for number in touched {
             self.remake(store, number, id)?;
         }
+        for changed in self.recurrence.settle() {
+            store.put_fact(&self.namespace, &self.recurrence.facts()[&changed])?;
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The consolidated state of one memory: units, episodes, facts, and their indexes.
 
+use super::facts::replaced_already;
 use super::units::centre;
 use super::{Episode, Fact, Unit};
 use crate::index::Flat;
@@ -169,10 +170,103 @@ impl Recurrence {
         gone
     }
 
+    /// Marks facts that stand only because what replaced them was erased, where another
+    /// fact replaces them too; returns them.
+    pub fn settle(&mut self) -> Vec<u64> {
+        let every: Vec<Fact> = self.facts.values().cloned().collect();
+        let mut changed = Vec::new();
+        for fact in self.facts.values_mut() {
+            let mut held = fact.held.clone();
+            held.retain(|h| h.replaced_by.is_none());
+            replaced_already(every.iter(), fact.span.turn, &mut held);
+            for new in held.into_iter().filter(|h| h.replaced_by.is_some()) {
+                let old = fact.held.iter_mut().find(|h| h.topic == new.topic);
+                old.expect("it was one of them").replaced_by = new.replaced_by;
+                changed.push(fact.id);
+            }
+        }
+        changed.dedup();
+        changed
+    }
+
     fn forget_facts(&mut self, gone: &BTreeSet<u64>) {
         self.facts.retain(|id, _| !gone.contains(id));
         for held in self.facts.values_mut().flat_map(|f| &mut f.held) {
             held.replaced_by = held.replaced_by.filter(|by| !gone.contains(by));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::recurrence::facts::Held;
+    use crate::policy::recurrence::{Span, number};
+    use crate::score::vector::quantise;
+
+    fn unit(id: InteractionId) -> Unit {
+        Unit {
+            id,
+            turns: vec![id, id + 1],
+            vector: quantise(&[1.0, 0.0]),
+        }
+    }
+
+    fn fact(turn: InteractionId, value: &str, replaced_by: Option<u64>) -> Fact {
+        Fact {
+            id: number(turn, 0),
+            episode: 1,
+            span: Span {
+                turn,
+                start: 0,
+                end: 5,
+            },
+            reasons: Vec::new(),
+            held: vec![Held {
+                topic: "ana\u{1f}residence".into(),
+                value: value.into(),
+                replaced_by,
+            }],
+            stems: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_unit_is_promoted_with_its_episode_and_free_without() {
+        let mut state = Recurrence::default();
+        for id in [0, 2, 4] {
+            state.push_unit(unit(id));
+        }
+        state.put_episode(Episode {
+            id: 9,
+            version: 1,
+            at: 3,
+            sources: vec![0, 1, 2, 3],
+            sentences: Vec::new(),
+            vector: quantise(&[1.0, 0.0]),
+            cohesion: 1.0,
+        });
+        assert!(state.is_promoted(0) && state.is_promoted(2) && !state.is_promoted(4));
+        assert_eq!(state.consolidated_in(3), [9]);
+        state.forget_turn(1, |_| quantise(&[0.0, 1.0]));
+        assert_eq!(state.unit_of(0).unwrap().turns, [0]);
+        assert!(state.unit_of(1).is_none());
+        state.forget_episode(9);
+        assert!(!state.is_promoted(0));
+    }
+
+    #[test]
+    fn what_a_third_fact_replaces_does_not_stand_again() {
+        let mut state = Recurrence::default();
+        let (b, c) = (number(2, 0), number(4, 0));
+        state.put_fact(fact(0, "lisbon", Some(b)));
+        state.put_fact(fact(2, "porto", Some(c)));
+        state.put_fact(fact(4, "rome", None));
+        assert_eq!(state.forget_facts_of(2), BTreeSet::from([b]));
+        assert_eq!(state.settle(), [number(0, 0)]);
+        assert_eq!(state.facts()[&number(0, 0)].superseded_by(), Some(c));
+        state.forget_facts_of(4);
+        assert!(state.settle().is_empty());
+        assert_eq!(state.facts()[&number(0, 0)].superseded_by(), None);
     }
 }

@@ -103,7 +103,7 @@ mod tests {
         let (x, y) = (quantise(&[1.0, 0.0]), quantise(&[0.0, 1.0]));
         let m = mean([x.as_slice(), &y]);
         assert_eq!(m, [23170, 23170]); // 32767 / sqrt 2
-        assert!((cosine(dot(&m, &x)) - 0.7071).abs() < 1e-4);
+        assert!((cosine(dot(&m, &x)) - 0.5f64.sqrt()).abs() < 1e-4);
         let (unit, length) = centre([x.as_slice(), &y]);
         // cos 45° to the centre, times its length: half of 1 and 0.
         assert!((cosine(dot(&unit, &x)) * length - 0.5).abs() < 1e-4);
