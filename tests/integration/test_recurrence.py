@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden.make_golden import config as golden_config
 from reference.stand_ins import scripted
 
-from ebbtide import Config, InputError, Memory
+from ebbtide import Config, InputError, Memory, Store
 from ebbtide.cli import main
 from ebbtide.evals.metrics import contains_answer
 from ebbtide.evals.recurrence import Consolidation, Event, calibrated, draw_events
@@ -230,6 +232,22 @@ def test_delete_all_takes_everything(on: Config, store_path: Path) -> None:
         assert memory.stats()["recurrence"]["units"] == 0
         memory.add_many(exchange(1, 0))
         assert memory.stats()["recurrence"]["units"] == 1
+
+
+def test_an_older_store_is_read_as_one_without_episodes(stub: Config, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    shutil.copyfile(Path(__file__).parents[1] / "golden" / "store-0.1.0.db", path)
+    on = golden_config().replace(policy=SETTINGS)
+    with Store.open(path, config=on, read_only=True) as store:
+        memory = store.memory("ana")
+        assert memory.episodes() == []
+        assert memory.render_context("umbrella")
+    with Store.open(path, config=on) as store:
+        memory = store.memory("ana")
+        memory.add("The umbrella is v9.", speaker="Ana")
+        assert memory.stats()["recurrence"]["units"] >= 0
+        memory.reindex()
+        assert memory.stats()["recurrence"]["units"] > 0
 
 
 @pytest.mark.parametrize("storage", ["null", "file"])

@@ -349,7 +349,7 @@ impl Engine {
     /// What was gathered, as the store holds it.
     pub(super) fn load_recurrence(&mut self, store: &Store) -> Result<()> {
         self.recurrence = Recurrence::default();
-        if !self.recurs() {
+        if !self.recurs() || !store.gathers()? {
             return Ok(());
         }
         for (id, turns) in store.units(&self.namespace)? {

@@ -3,12 +3,13 @@
 use super::Engine;
 use super::read::{Evidence, Recall, RecallOptions};
 use super::tiers::Tiers;
+use crate::config::RecurrencePolicy;
 use crate::error::Result;
 use crate::render::{self, Line};
 use crate::retrieve::Query;
 use crate::text::fold;
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A rendered block and what is in it.
 pub struct Context {
@@ -58,7 +59,7 @@ impl Engine {
                 .retain(|e| !shown.contains(&e.turn.interaction_id));
         }
         let tiers = self.recall_tiers(query, options)?;
-        page.recalled(&recall, query, &tiers, config.policy.recurrence.share);
+        page.recalled(&recall, query, &tiers, &config.policy.recurrence)?;
         page.active(&active);
         Ok(page.finish())
     }
@@ -182,51 +183,107 @@ impl<'a> Page<'a> {
 
     /// Evidence, then the episodes and facts in their share, then evidence again in what
     /// that leaves: raw text is never displaced by more than the share.
-    fn recalled(&mut self, recall: &Recall, query: &Query, tiers: &Tiers, share: f64) {
+    fn recalled(
+        &mut self,
+        recall: &Recall,
+        query: &Query,
+        tiers: &Tiers,
+        p: &RecurrencePolicy,
+    ) -> Result<()> {
         let whole = self.budget;
         if tiers.is_empty() {
-            return self.evidence(recall, query);
+            self.evidence(recall, query);
+            return Ok(());
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let part = (f64::from(whole) * share) as u32;
+        let part = (f64::from(whole) * p.share) as u32;
         self.budget = whole - part;
         self.evidence(recall, query);
         let used = self.engine.count_tokens(&self.text());
         self.budget = whole.min(used + part);
-        self.tiers(tiers);
+        let places = recall.evidence.iter().enumerate();
+        let places: BTreeMap<InteractionId, usize> =
+            places.map(|(at, e)| (e.turn.interaction_id, at)).collect();
+        let shown = self.shown();
+        let mut told = BTreeSet::new();
+        self.facts(tiers, p.k_sem, &places, &shown, &mut told)?;
+        self.episodes(tiers, p.k_epi, &places, &shown, &told)?;
         self.budget = whole;
         let shown = self.shown();
         self.tried.retain(|id| shown.contains(id));
         self.evidence(recall, query);
+        Ok(())
     }
 
-    /// What episodes and facts add to the turns that are shown whole.
-    fn tiers(&mut self, tiers: &Tiers) {
-        let mut told: BTreeSet<(InteractionId, u32)> = BTreeSet::new();
-        let shown = self.shown();
-        for f in &tiers.facts {
-            let at = (f.excerpt.interaction_id, f.excerpt.start);
-            if shown.contains(&at.0) || !told.insert(at) {
-                continue;
-            }
-            self.facts.push(f.excerpt.text.clone());
-            if !self.fits() {
-                self.facts.pop();
+    /// Facts of turns that are not shown: those that recall ranks first, then by nearness.
+    fn facts(
+        &mut self,
+        tiers: &Tiers,
+        most: usize,
+        places: &BTreeMap<InteractionId, usize>,
+        shown: &BTreeSet<InteractionId>,
+        told: &mut BTreeSet<(InteractionId, u32)>,
+    ) -> Result<()> {
+        let turn = |id: &u64| self.engine.stated_in(*id).filter(|t| !shown.contains(t));
+        let new = tiers.facts.iter().filter_map(|id| Some((turn(id)?, *id)));
+        let mut order: Vec<(usize, u64)> = new.map(|(t, id)| (place(places, t), id)).collect();
+        order.sort_by_key(|o| o.0);
+        for (_, id) in order.into_iter().take(2 * most) {
+            let Some(fact) = self.engine.fact(id)?.filter(|_| self.facts.len() < most) else {
+                break;
+            };
+            if told.insert((fact.excerpt.interaction_id, fact.excerpt.start)) {
+                self.facts.push(fact.excerpt.text);
+                if !self.fits() {
+                    self.facts.pop();
+                }
             }
         }
-        for e in &tiers.episodes {
-            let new = e.sentences.iter().filter(|s| {
+        Ok(())
+    }
+
+    /// What episodes tell beyond the turns and facts that are shown, in the same order.
+    fn episodes(
+        &mut self,
+        tiers: &Tiers,
+        most: usize,
+        places: &BTreeMap<InteractionId, usize>,
+        shown: &BTreeSet<InteractionId>,
+        told: &BTreeSet<(InteractionId, u32)>,
+    ) -> Result<()> {
+        let first = |id: &u64| {
+            let turns = self.engine.quoted(*id).into_iter();
+            turns
+                .filter(|t| !shown.contains(t))
+                .map(|t| place(places, t))
+                .min()
+        };
+        let new = tiers
+            .episodes
+            .iter()
+            .filter_map(|id| Some((first(id)?, *id)));
+        let mut order: Vec<(usize, u64)> = new.collect();
+        order.sort_by_key(|o| o.0);
+        for (_, id) in order.into_iter().take(2 * most) {
+            let Some(episode) = self
+                .engine
+                .episode(id)?
+                .filter(|_| self.episodes.len() < most)
+            else {
+                break;
+            };
+            let new = episode.sentences.iter().filter(|s| {
                 !shown.contains(&s.interaction_id) && !told.contains(&(s.interaction_id, s.start))
             });
             let lines: Vec<&str> = new.map(|s| s.text.as_str()).collect();
-            if lines.is_empty() {
-                continue;
-            }
-            self.episodes.push(lines.join(" "));
-            if !self.fits() {
-                self.episodes.pop();
+            if !lines.is_empty() {
+                self.episodes.push(lines.join(" "));
+                if !self.fits() {
+                    self.episodes.pop();
+                }
             }
         }
+        Ok(())
     }
 
     fn shown(&self) -> BTreeSet<InteractionId> {
@@ -324,4 +381,9 @@ impl<'a> Page<'a> {
             text,
         }
     }
+}
+
+/// The place of a turn in the recall; after all of them where it is not in it.
+fn place(places: &BTreeMap<InteractionId, usize>, turn: InteractionId) -> usize {
+    places.get(&turn).copied().unwrap_or(usize::MAX)
 }

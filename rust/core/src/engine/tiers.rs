@@ -64,11 +64,11 @@ pub struct FactText {
     pub superseded_by: Option<u64>,
 }
 
-/// Episodes and facts that a context may show, best first.
+/// Episodes and facts that a context may show, nearest first.
 #[derive(Debug, Default)]
 pub(super) struct Tiers {
-    pub(super) episodes: Vec<EpisodeText>,
-    pub(super) facts: Vec<FactText>,
+    pub(super) episodes: Vec<u64>,
+    pub(super) facts: Vec<u64>,
 }
 
 impl Tiers {
@@ -173,7 +173,6 @@ impl Engine {
         if self.recurrence.episodes().is_empty() {
             return Ok(Tiers::default());
         }
-        let p = &self.config.policy.recurrence;
         let allowed = self.metadata_filter(&options.filters)?;
         let admit = |id: InteractionId| {
             let meta = self.turns.get(&id);
@@ -210,19 +209,34 @@ impl Engine {
             })
             .collect();
         facts.sort_by(|a, b| best_first(*a, *b));
-        let (e, f) = (self.recurrence.episodes(), self.recurrence.facts());
+        let numbers = |scored: Vec<(f64, u64)>| scored.into_iter().map(|(_, id)| id).collect();
         Ok(Tiers {
-            episodes: ranked
-                .iter()
-                .take(p.k_epi)
-                .map(|(_, id)| self.episode_text(&e[id]))
-                .collect::<Result<_>>()?,
-            facts: facts
-                .iter()
-                .take(p.k_sem)
-                .map(|(_, id)| self.fact_text(&f[id]))
-                .collect::<Result<_>>()?,
+            episodes: numbers(ranked),
+            facts: numbers(facts),
         })
+    }
+
+    /// An episode by number, with its text.
+    pub(super) fn episode(&self, id: u64) -> Result<Option<EpisodeText>> {
+        let found = self.recurrence.episodes().get(&id);
+        found.map(|e| self.episode_text(e)).transpose()
+    }
+
+    /// A fact by number, with its text.
+    pub(super) fn fact(&self, id: u64) -> Result<Option<FactText>> {
+        let found = self.recurrence.facts().get(&id);
+        found.map(|f| self.fact_text(f)).transpose()
+    }
+
+    /// Turns whose sentences an episode shows.
+    pub(super) fn quoted(&self, id: u64) -> Vec<InteractionId> {
+        let found = self.recurrence.episodes().get(&id);
+        found.map_or(Vec::new(), |e| e.sentences.iter().map(|s| s.turn).collect())
+    }
+
+    /// The turn that a fact stands in.
+    pub(super) fn stated_in(&self, id: u64) -> Option<InteractionId> {
+        self.recurrence.facts().get(&id).map(|f| f.span.turn)
     }
 
     /// A little for a turn by a speaker whom the question names, as in the first stage.

@@ -169,6 +169,17 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the file has a place for them: one of an earlier version that is opened
+    /// for reading has not.
+    pub fn gathers(&self) -> Result<bool> {
+        let found: i64 = self.conn.query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'semantic_topic'",
+            [],
+            |r| r.get(0),
+        )?;
+        Ok(found > 0)
+    }
+
     /// The turns of every unit, by the turn that opened it.
     pub fn units(&self, ns: &Namespace) -> Result<BTreeMap<InteractionId, Vec<InteractionId>>> {
         let (from, to) = ns.range();
