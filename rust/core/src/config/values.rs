@@ -213,6 +213,7 @@ pub struct RecurrencePolicy {
     pub k_epi: usize,
     pub k_sem: usize,
     pub share: f64,
+    pub share_from: u32,
 }
 
 impl RecurrencePolicy {

@@ -197,7 +197,9 @@ impl<'a> Page<'a> {
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let part = (f64::from(whole) * p.share) as u32;
-        self.budget = whole - part;
+        // A small context is raw evidence's alone; the tiers get what is left over.
+        let kept_free = if whole < p.share_from { 0 } else { part };
+        self.budget = whole - kept_free;
         self.evidence(recall, query);
         let used = self.engine.count_tokens(&self.text());
         self.budget = whole.min(used + part);
