@@ -22,7 +22,10 @@ from ebbtide.errors import (
 from ebbtide.memory import Memory
 from ebbtide.store import Store
 from ebbtide.types import (
+    Episode,
     Eviction,
+    Excerpt,
+    Fact,
     Finding,
     RenderedContext,
     RetrievedEvidence,
@@ -36,8 +39,11 @@ __all__ = [
     "Config",
     "ConfigError",
     "EbbtideError",
+    "Episode",
     "Eviction",
+    "Excerpt",
     "ExternalError",
+    "Fact",
     "Finding",
     "FingerprintError",
     "InputError",

@@ -26,9 +26,19 @@ from ebbtide.pipeline import (
     take_in,
     text_of,
 )
-from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
+from ebbtide.types import (
+    Episode,
+    Fact,
+    RenderedContext,
+    RetrievedEvidence,
+    Turn,
+    WriteReport,
+)
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ebbtide.analysis.ahead import Readers
     from ebbtide.analysis.analyser import Analyser
 
@@ -427,8 +437,9 @@ class Memory:
         """Evidence and the active conversation as a block, with what it shows.
 
         Never more than ``max_tokens`` by :meth:`count_tokens` (the configured
-        ``render.max_tokens`` by default). Evidence is served first; active turns
-        get what is left, newest first, printed in order.
+        ``render.max_tokens`` by default). Evidence is served first, then with
+        consolidation on the episodes and facts in their share; active turns get what
+        is left, newest first, printed in order.
 
         Args:
             query_text: The question.
@@ -573,6 +584,33 @@ class Memory:
         """
         self.flush()
         return self._store.export(self._namespace, os.fspath(path))
+
+    def episodes(self) -> list[Episode]:
+        """What recurred, gathered; in order of their making.
+
+        Empty unless ``[policy] consolidation`` is ``"recurrence"``.
+        """
+        self.flush()
+        return [Episode._from_core(row) for row in self._handle.episodes()]
+
+    def facts(self, *, superseded: bool = False) -> list[Fact]:
+        """Details that the episodes leave out, in order of their making.
+
+        Args:
+            superseded: Also those that a later fact took the place of.
+        """
+        self.flush()
+        every = [Fact._from_core(row) for row in self._handle.facts()]
+        return [fact for fact in every if superseded or fact.superseded_by is None]
+
+    def unit_cosines(self) -> NDArray[np.float64]:
+        """Cosine of every pair of units, float64 [n·(n − 1) / 2].
+
+        What the thresholds of recurrence consolidation are calibrated with; empty
+        unless it is on.
+        """
+        self.flush()
+        return self._handle.unit_cosines()
 
     def stats(self) -> dict[str, Any]:
         """The memory in numbers: turns by state, tiers, tokens, decisions, graph segments."""

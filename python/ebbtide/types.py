@@ -9,7 +9,10 @@ from datetime import date, datetime
 from typing import Any
 
 __all__ = [
+    "Episode",
     "Eviction",
+    "Excerpt",
+    "Fact",
     "Finding",
     "RenderedContext",
     "RetrievedEvidence",
@@ -186,14 +189,116 @@ class RenderedContext:
 
     Attributes:
         text: The block; empty where nothing is shown.
-        shown: Interaction ids of the turns in it: best evidence first, then its
-            support, then the active conversation in order.
+        shown: Interaction ids of the turns in it, whole or cut: best evidence first,
+            then its support, then the active conversation in order. Turns that only
+            an episode or a fact quotes are not among them.
         tokens: Its length by the memory's counter.
     """
 
     text: str
     shown: tuple[int, ...]
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """One sentence of a stored turn.
+
+    Attributes:
+        interaction_id: The turn.
+        start: First character in the turn's text.
+        end: One past the last character.
+        text: ``[8 May 2023 Ana] sentence``, resolved dates in brackets behind their
+            expressions.
+    """
+
+    interaction_id: int
+    start: int
+    end: int
+    text: str
+
+    @classmethod
+    def _from_core(cls, row: Mapping[str, Any]) -> Excerpt:
+        return cls(row["interaction_id"], row["start"], row["end"], row["text"])
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """What was said on a topic that recurs.
+
+    Attributes:
+        id: Its number; never used again.
+        version: How often it was made anew, from 1.
+        at: The turn whose arrival made this version.
+        sources: Interaction ids of every turn behind it, in order.
+        sentences: What it tells, chronological; each from one of the sources.
+    """
+
+    id: int
+    version: int
+    at: int
+    sources: tuple[int, ...]
+    sentences: tuple[Excerpt, ...]
+
+    @property
+    def text(self) -> str:
+        """Its sentences, one line each."""
+        return "\n".join(sentence.text for sentence in self.sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        return {**asdict(self), "text": self.text}
+
+    @classmethod
+    def _from_core(cls, row: Mapping[str, Any]) -> Episode:
+        return cls(
+            id=row["id"],
+            version=row["version"],
+            at=row["at"],
+            sources=tuple(row["sources"]),
+            sentences=tuple(Excerpt._from_core(one) for one in row["sentences"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A sentence that an episode leaves out and that is worth keeping by itself.
+
+    Attributes:
+        id: Its number; never used again.
+        episode: The episode whose refinement found it.
+        excerpt: The sentence.
+        reasons: Why it was kept: ``first_person``, ``operational``, ``entity``.
+        topics: ``subject topic: value`` of each topic that it gives a value.
+        superseded_by: The fact that gave all its topics other values, or None.
+    """
+
+    id: int
+    episode: int
+    excerpt: Excerpt
+    reasons: tuple[str, ...]
+    topics: tuple[str, ...]
+    superseded_by: int | None
+
+    @property
+    def text(self) -> str:
+        """The sentence with its date and speaker."""
+        return self.excerpt.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON-able data."""
+        return asdict(self)
+
+    @classmethod
+    def _from_core(cls, row: Mapping[str, Any]) -> Fact:
+        return cls(
+            id=row["id"],
+            episode=row["episode"],
+            excerpt=Excerpt._from_core(row["excerpt"]),
+            reasons=tuple(row["reasons"]),
+            topics=tuple(row["topics"]),
+            superseded_by=row["superseded_by"],
+        )
 
 
 @dataclass(frozen=True, slots=True)

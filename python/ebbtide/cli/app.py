@@ -13,6 +13,7 @@ from ebbtide.cli import (
     asking,
     comparing,
     configuring,
+    consolidating,
     evaluating,
     gating,
     importing,
@@ -43,6 +44,7 @@ app.command("import", epilog=importing.EXAMPLES)(importing.import_export)
 app.command(epilog=asking.EXAMPLES)(asking.ask)
 app.command(epilog=inspecting.EXPLAIN_EXAMPLES)(inspecting.explain)
 app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
+app.command(epilog=consolidating.EPISODES_EXAMPLES)(consolidating.episodes)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.command(epilog=keeping.EXPORT_EXAMPLES)(keeping.export)
@@ -59,6 +61,7 @@ for command in (
     answering.answers,
 ):
     evaluating.app.command()(command)
+evaluating.app.command()(consolidating.recurrence)
 app.add_typer(evaluating.app, name="eval")
 
 

@@ -54,7 +54,8 @@ def export(
 ) -> None:
     """Write one memory to a file of JSON Lines.
 
-    It holds everything, what was derived from the turns too. `ebbtide load` reads it into another store, where its digest is the same.
+    It holds everything, what was derived from the turns too. `ebbtide load` reads it into
+    another store, where its digest is the same.
     """
     with reading(store, namespace, settings_from(config), analysed=True) as memory:
         rows = memory.export(file)

@@ -40,11 +40,12 @@ SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
 POLICIES: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "rpe": ("default", {"policy": {"gate": "rpe"}}),
     "rpe-paper": ("paper", {"policy": {"gate": "rpe"}, "retrieval": {"fusion": "rrf"}}),
+    "recurrence": ("default", {"policy": {"consolidation": "recurrence"}}),
 }
 """Presets with a policy switched on, by name: the preset, and what is changed.
 
 ``rpe`` is the RPE gate before the default ranking, ``rpe-paper`` with the D-MEM paper's
-own recall."""
+own recall; ``recurrence`` gathers what recurs."""
 
 PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,
@@ -147,7 +148,7 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
     elif name in _RANKERS:
         yield _Listed(conversation, _RANKERS[name](conversation, options))
     else:
-        message = f"there is no system {name!r}; choose from {', '.join(SYSTEMS)}"
+        message = f"there is no system {name!r}; choose from {', '.join((*SYSTEMS, *POLICIES))}"
         raise InputError(message, "input.field")
 
 

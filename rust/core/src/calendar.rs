@@ -49,6 +49,14 @@ pub fn long_form(utc_micros: i64) -> String {
     )
 }
 
+/// `8 May 2023`.
+pub fn day_form(utc_micros: i64) -> String {
+    let (year, month, day, _) = civil(utc_micros);
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
+    let name = MONTHS[(month - 1) as usize];
+    format!("{day} {name} {year}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +67,7 @@ mod tests {
         assert_eq!(iso_day(-1), "1969-12-31");
         assert_eq!(iso_day(951_782_400_000_000), "2000-02-29");
         assert_eq!(long_form(1_683_554_160_000_000), "8 May 2023, 1:56 pm");
+        assert_eq!(day_form(1_683_554_160_000_000), "8 May 2023");
         assert_eq!(long_form(1_683_504_000_000_000), "8 May 2023, 12:00 am");
         assert_eq!(long_form(1_683_547_200_000_000), "8 May 2023, 12:00 pm");
     }

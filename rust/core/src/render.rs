@@ -9,6 +9,10 @@ pub const RECALLED: &str = "=== LONG-TERM MEMORY (RECALLED) ===";
 pub const STRUCTURED: &str = "=== STRUCTURED EVIDENCE ===";
 /// Heads the turns behind it.
 pub const SUPPORTING: &str = "=== RAW SUPPORTING EVIDENCE ===";
+/// Heads what was gathered on topics that recur.
+pub const EPISODES: &str = "=== EPISODES ===";
+/// Heads what the episodes leave out.
+pub const FACTS: &str = "=== FACTS ===";
 /// Heads the active conversation.
 pub const ACTIVE: &str = "=== ACTIVE CONVERSATION ===";
 /// Closes the block, so that it is recognised when it comes back in a prompt.
@@ -58,6 +62,26 @@ pub fn line(l: &Line<'_>, resolve_dates: bool) -> String {
         out.push_str(CUT);
     }
     out
+}
+
+/// `[8 May 2023 Ana] sentence`: one sentence of a turn, each resolved date behind its
+/// expression, with what the turn stands for now.
+pub fn sentence(l: &Line<'_>, resolve_dates: bool) -> String {
+    let t = l.turn;
+    let day = t.utc_micros.map(calendar::day_form).unwrap_or_default();
+    let who = t.speaker.as_deref().unwrap_or(&t.role);
+    let mark = match t.validity {
+        Validity::Current => "",
+        Validity::Superseded => " (superseded)",
+        Validity::Corrected => " (corrected later)",
+        Validity::Invalidated => " (invalidated)",
+    };
+    let head = format!("{day} {who}{mark}");
+    let (from, to) = l.cut.unwrap_or((0, t.text.chars().count()));
+    let said = dated(&t.text, l.times, from, to, resolve_dates);
+    // A line of the block is one sentence; a break within it would look like another.
+    let said: Vec<&str> = said.split_whitespace().collect();
+    format!("[{}] {}", head.trim_start(), said.join(" "))
 }
 
 /// The text from `from` to `to` with each resolved date behind its expression.
@@ -188,6 +212,10 @@ mod tests {
             cut: Some((2, 17)),
             ..l
         };
+        assert_eq!(
+            sentence(&cut, true),
+            "[8 May 2023 Ana (superseded)] moved yesterday [7 May 2023]"
+        );
         assert!(line(&cut, true).ends_with("[…] moved yesterday [7 May 2023] […]"));
     }
 

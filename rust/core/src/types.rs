@@ -435,7 +435,8 @@ pub struct Decision {
     /// The newest turn when it was taken.
     pub at: InteractionId,
     /// `tier`, `evict_kill`, `evict_budget`, `over_budget`, `supersede`, `relate`, `overruled`;
-    /// of the gate `skip`, `construct`, `evolve`.
+    /// of the gate `skip`, `construct`, `evolve`; of recurrence consolidation `merge`,
+    /// `consolidate`.
     pub kind: String,
     /// Inputs and terms, as JSON.
     pub detail: serde_json::Value,

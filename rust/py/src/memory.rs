@@ -291,6 +291,19 @@ impl MemoryHandle {
         to_python(py, &self.with(py, |e| e.explain(interaction_id))?)
     }
 
+    fn episodes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.episodes())?)
+    }
+
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.facts())?)
+    }
+
+    /// Cosine of every pair of units.
+    fn unit_cosines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.with(py, |e| e.unit_cosines())?.into_pyarray(py))
+    }
+
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, |e| e.stats())?)
     }

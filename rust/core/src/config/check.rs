@@ -14,7 +14,8 @@ pub fn ranges(c: &Config) -> Result<()> {
     scoring_and_decay(c)?;
     capacity(c)?;
     recall(c)?;
-    gate(c)
+    gate(c)?;
+    recurrence(c)
 }
 
 /// TOML knows `inf` and `nan`; no setting does.
@@ -208,6 +209,54 @@ fn gate(c: &Config) -> Result<()> {
     if g.epsilon <= 0.0 || g.window < 1 || g.least < 1 {
         return refuse(
             "[policy.rpe] epsilon must be more than 0, window and least at least 1".into(),
+        );
+    }
+    Ok(())
+}
+
+fn recurrence(c: &Config) -> Result<()> {
+    one_of(
+        "policy",
+        "consolidation",
+        &c.policy.consolidation,
+        &["off", "recurrence"],
+    )?;
+    let r = &c.policy.recurrence;
+    one_of(
+        "policy.recurrence",
+        "thresholds",
+        &r.thresholds,
+        &["calibrated", "paper"],
+    )?;
+    for (key, value) in [
+        ("theta_sim", r.theta_sim),
+        ("paper_theta_sim", r.paper_theta_sim),
+        ("mmr_lambda", r.mmr_lambda),
+        ("fact_covered", r.fact_covered),
+        ("fact_known", r.fact_known),
+        ("share", r.share),
+    ] {
+        if !(0.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[policy.recurrence] {key} must lie in [0, 1], not {value}"
+            ));
+        }
+    }
+    for (key, value, least) in [
+        ("theta_count", r.theta_count, 1),
+        ("paper_theta_count", r.paper_theta_count, 1),
+        ("max_episodes", r.max_episodes, 1),
+        ("max_sentences", r.max_sentences, 2),
+    ] {
+        if value < least {
+            return refuse(format!(
+                "[policy.recurrence] {key} must be at least {least}, not {value}"
+            ));
+        }
+    }
+    if r.max_episodes > 100 || r.max_facts > 80 {
+        return refuse(
+            "[policy.recurrence] max_episodes must be at most 100, max_facts at most 80".into(),
         );
     }
     Ok(())

@@ -239,6 +239,14 @@ mod tests {
             "[policy.rpe]\nfallback_below = 2",
             "[policy.rpe]\nepsilon = 0",
             "[policy.rpe]\nwindow = 0",
+            "[policy]\nconsolidation = \"on\"",
+            "[policy.recurrence]\nthresholds = \"mine\"",
+            "[policy.recurrence]\ntheta_sim = 1.5",
+            "[policy.recurrence]\ntheta_count = 0",
+            "[policy.recurrence]\nmax_episodes = 0",
+            "[policy.recurrence]\nmax_sentences = 1",
+            "[policy.recurrence]\nmmr_lambda = -0.1",
+            "[policy.recurrence]\nshare = inf",
         ] {
             assert_eq!(code(bad), Code::ConfigRange, "{bad}");
         }

@@ -197,6 +197,8 @@ pub struct Ranking {
 pub struct Policy {
     pub gate: String,
     pub rpe: Rpe,
+    pub consolidation: String,
+    pub recurrence: RecurrencePolicy,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -223,6 +225,47 @@ pub struct Rpe {
     pub fallback_below: f64,
     pub fallback_similarity: f64,
     pub fallback_limit: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecurrencePolicy {
+    pub thresholds: String,
+    pub theta_sim: f64,
+    pub theta_count: usize,
+    pub paper_theta_sim: f64,
+    pub paper_theta_count: usize,
+    pub neighbours: usize,
+    pub max_episodes: usize,
+    pub max_sentences: usize,
+    pub mmr_lambda: f64,
+    pub max_facts: usize,
+    pub fact_neighbours: usize,
+    pub fact_covered: f64,
+    pub fact_known: f64,
+    pub k_epi: usize,
+    pub k_sem: usize,
+    pub share: f64,
+    pub share_from: u32,
+}
+
+impl RecurrencePolicy {
+    /// The similarity threshold in force.
+    pub fn similarity(&self) -> f64 {
+        if self.thresholds == "paper" {
+            self.paper_theta_sim
+        } else {
+            self.theta_sim
+        }
+    }
+
+    /// The recurrence threshold in force.
+    pub fn count(&self) -> usize {
+        if self.thresholds == "paper" {
+            self.paper_theta_count
+        } else {
+            self.theta_count
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

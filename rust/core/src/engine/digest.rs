@@ -19,7 +19,8 @@ pub(super) fn field(hash: &mut Sha256, value: Option<&[u8]>) {
 
 impl Engine {
     /// SHA-256, in hex, over ids, texts, given timestamps, provenance, states,
-    /// scores, cards, lineage and the gate's verdicts; not over decisions, receipt times or caches.
+    /// scores, cards, lineage, the gate's verdicts and what was consolidated; not over
+    /// decisions, receipt times or caches.
     pub fn digest(&self) -> Result<String> {
         self.open_only()?;
         let mut hash = Sha256::new();
@@ -66,6 +67,7 @@ impl Engine {
             field(&mut hash, Some(edge.topic.as_bytes()));
         }
         self.gate.digest(&mut hash);
+        self.digest_recurrence(&mut hash);
         Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
     }
 }

@@ -76,6 +76,9 @@ impl Engine {
         if let Some(gate) = gate {
             explained["gate"] = gate;
         }
+        if let Some(recurrence) = self.explain_recurrence(id) {
+            explained["recurrence"] = recurrence;
+        }
         Ok(explained)
     }
 
@@ -141,6 +144,9 @@ impl Engine {
         });
         if let Some(gate) = self.gate_stats() {
             stats["gate"] = gate;
+        }
+        if let Some(recurrence) = self.recurrence_stats() {
+            stats["recurrence"] = recurrence;
         }
         Ok(stats)
     }

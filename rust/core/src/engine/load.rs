@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::index::{Flat, Inverted};
 use crate::lineage::Lineage;
+use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Derived, LoadedTurn};
@@ -74,6 +75,7 @@ impl Engine {
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
             gate: Gate::default(),
+            recurrence: Recurrence::default(),
             recent,
             closed: false,
         };
@@ -119,6 +121,7 @@ impl Engine {
         for edge in store.edges(&namespace)? {
             self.lineage.add(edge)?;
         }
+        self.load_recurrence(&store)?;
         self.active.settle(self.newest(), &self.config);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod candidates;
+mod consolidate;
 mod digest;
 mod explain;
 mod first_stage;
@@ -13,6 +14,7 @@ mod rank;
 mod read;
 mod recent;
 mod render;
+mod tiers;
 mod turns;
 mod updates;
 mod write;
@@ -20,12 +22,14 @@ mod write;
 pub use graph::SegmentVectors;
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};
+pub use tiers::{EpisodeText, Excerpt, FactText};
 
 use crate::active::Active;
 use crate::config::{Archive, Config};
 use crate::error::{Code, Error, Result};
 use crate::index::{Flat, Inverted};
 use crate::lineage::Lineage;
+use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
@@ -80,6 +84,7 @@ pub struct Engine {
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
     gate: Gate,
+    recurrence: Recurrence,
     recent: Recent,
     closed: bool,
 }

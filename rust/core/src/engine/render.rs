@@ -2,12 +2,14 @@
 
 use super::Engine;
 use super::read::{Evidence, Recall, RecallOptions};
+use super::tiers::Tiers;
+use crate::config::RecurrencePolicy;
 use crate::error::Result;
 use crate::render::{self, Line};
 use crate::retrieve::Query;
 use crate::text::fold;
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A rendered block and what is in it.
 pub struct Context {
@@ -56,7 +58,8 @@ impl Engine {
                 .evidence
                 .retain(|e| !shown.contains(&e.turn.interaction_id));
         }
-        page.evidence(&recall, query);
+        let tiers = self.recall_tiers(query, options)?;
+        page.recalled(&recall, query, &tiers, &config.policy.recurrence)?;
         page.active(&active);
         Ok(page.finish())
     }
@@ -84,6 +87,8 @@ struct Page<'a> {
     end_marker: bool,
     structured: Vec<Item>,
     supporting: Vec<Item>,
+    episodes: Vec<String>,
+    facts: Vec<String>,
     active: Vec<Item>,
     /// What evidence was tried, whether it fitted or not.
     tried: BTreeSet<InteractionId>,
@@ -113,6 +118,8 @@ impl<'a> Page<'a> {
             end_marker,
             structured: Vec::new(),
             supporting: Vec::new(),
+            episodes: Vec::new(),
+            facts: Vec::new(),
             active: Vec::new(),
             tried: BTreeSet::new(),
         }
@@ -120,13 +127,25 @@ impl<'a> Page<'a> {
 
     fn text(&self) -> String {
         let mut lines: Vec<&str> = Vec::new();
-        if !self.structured.is_empty() {
+        let gathered = !self.episodes.is_empty() || !self.facts.is_empty();
+        if !self.structured.is_empty() || gathered {
             lines.push(render::RECALLED);
+        }
+        if !self.structured.is_empty() {
             lines.push(render::STRUCTURED);
             lines.extend(self.structured.iter().map(|i| i.text.as_str()));
             if !self.supporting.is_empty() {
                 lines.push(render::SUPPORTING);
                 lines.extend(self.supporting.iter().map(|i| i.text.as_str()));
+            }
+        }
+        for (heading, block) in [
+            (render::EPISODES, &self.episodes),
+            (render::FACTS, &self.facts),
+        ] {
+            if !block.is_empty() {
+                lines.push(heading);
+                lines.extend(block.iter().map(String::as_str));
             }
         }
         if !self.active.is_empty() {
@@ -160,6 +179,118 @@ impl<'a> Page<'a> {
         let fits = self.engine.count_tokens(&self.text()) <= self.budget / 2;
         self.active.clear();
         fits
+    }
+
+    /// Evidence, then the episodes and facts in their share, then evidence again in what
+    /// that leaves: raw text is never displaced by more than the share.
+    fn recalled(
+        &mut self,
+        recall: &Recall,
+        query: &Query,
+        tiers: &Tiers,
+        p: &RecurrencePolicy,
+    ) -> Result<()> {
+        let whole = self.budget;
+        if tiers.is_empty() {
+            self.evidence(recall, query);
+            return Ok(());
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let part = (f64::from(whole) * p.share) as u32;
+        // A small context is raw evidence's alone; the tiers get what is left over.
+        let kept_free = if whole < p.share_from { 0 } else { part };
+        self.budget = whole - kept_free;
+        self.evidence(recall, query);
+        let used = self.engine.count_tokens(&self.text());
+        self.budget = whole.min(used + part);
+        let places = recall.evidence.iter().enumerate();
+        let places: BTreeMap<InteractionId, usize> =
+            places.map(|(at, e)| (e.turn.interaction_id, at)).collect();
+        let shown = self.shown();
+        let mut told = BTreeSet::new();
+        self.facts(tiers, p.k_sem, &places, &shown, &mut told)?;
+        self.episodes(tiers, p.k_epi, &places, &shown, &told)?;
+        self.budget = whole;
+        let shown = self.shown();
+        self.tried.retain(|id| shown.contains(id));
+        self.evidence(recall, query);
+        Ok(())
+    }
+
+    /// Facts of turns that are not shown: those that recall ranks first, then by nearness.
+    fn facts(
+        &mut self,
+        tiers: &Tiers,
+        most: usize,
+        places: &BTreeMap<InteractionId, usize>,
+        shown: &BTreeSet<InteractionId>,
+        told: &mut BTreeSet<(InteractionId, u32)>,
+    ) -> Result<()> {
+        let turn = |id: &u64| self.engine.stated_in(*id).filter(|t| !shown.contains(t));
+        let new = tiers.facts.iter().filter_map(|id| Some((turn(id)?, *id)));
+        let mut order: Vec<(usize, u64)> = new.map(|(t, id)| (place(places, t), id)).collect();
+        order.sort_by_key(|o| o.0);
+        for (_, id) in order.into_iter().take(2 * most) {
+            let Some(fact) = self.engine.fact(id)?.filter(|_| self.facts.len() < most) else {
+                break;
+            };
+            if told.insert((fact.excerpt.interaction_id, fact.excerpt.start)) {
+                self.facts.push(fact.excerpt.text);
+                if !self.fits() {
+                    self.facts.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What episodes tell beyond the turns and facts that are shown, in the same order.
+    fn episodes(
+        &mut self,
+        tiers: &Tiers,
+        most: usize,
+        places: &BTreeMap<InteractionId, usize>,
+        shown: &BTreeSet<InteractionId>,
+        told: &BTreeSet<(InteractionId, u32)>,
+    ) -> Result<()> {
+        let first = |id: &u64| {
+            let turns = self.engine.quoted(*id).into_iter();
+            turns
+                .filter(|t| !shown.contains(t))
+                .map(|t| place(places, t))
+                .min()
+        };
+        let new = tiers
+            .episodes
+            .iter()
+            .filter_map(|id| Some((first(id)?, *id)));
+        let mut order: Vec<(usize, u64)> = new.collect();
+        order.sort_by_key(|o| o.0);
+        for (_, id) in order.into_iter().take(2 * most) {
+            let Some(episode) = self
+                .engine
+                .episode(id)?
+                .filter(|_| self.episodes.len() < most)
+            else {
+                break;
+            };
+            let new = episode.sentences.iter().filter(|s| {
+                !shown.contains(&s.interaction_id) && !told.contains(&(s.interaction_id, s.start))
+            });
+            let lines: Vec<&str> = new.map(|s| s.text.as_str()).collect();
+            if !lines.is_empty() {
+                self.episodes.push(lines.join(" "));
+                if !self.fits() {
+                    self.episodes.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn shown(&self) -> BTreeSet<InteractionId> {
+        let blocks = [&self.structured, &self.supporting];
+        blocks.into_iter().flatten().map(|i| i.id).collect()
     }
 
     fn evidence(&mut self, recall: &Recall, query: &Query) {
@@ -252,4 +383,9 @@ impl<'a> Page<'a> {
             text,
         }
     }
+}
+
+/// The place of a turn in the recall; after all of them where it is not in it.
+fn place(places: &BTreeMap<InteractionId, usize>, turn: InteractionId) -> usize {
+    places.get(&turn).copied().unwrap_or(usize::MAX)
 }

@@ -99,6 +99,15 @@ impl Turns {
         self.metas.iter()
     }
 
+    /// Those before an id, the last one first.
+    pub(super) fn before(
+        &self,
+        id: InteractionId,
+    ) -> impl Iterator<Item = (&InteractionId, &TurnMeta)> {
+        let end = self.find(id).unwrap_or_else(|at| at);
+        self.ids[..end].iter().zip(&self.metas[..end]).rev()
+    }
+
     /// Speakers, each once, ordered.
     pub(super) fn speakers(&self) -> impl Iterator<Item = &Arc<str>> {
         self.speakers.keys()

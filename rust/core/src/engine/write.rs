@@ -238,6 +238,7 @@ impl Engine {
         });
         let (stored, derived) = split(id, tokens, analysed, score);
         self.index(&stored, &derived);
+        self.consolidate(store, id, &mut trace)?;
         self.record(store, &step, &mut trace, report)
     }
 
@@ -368,7 +369,7 @@ impl Engine {
             Archive::Discarded => {
                 store.erase_turn(&self.namespace, id)?;
                 self.forget(id);
-                return Ok(());
+                return self.ungather(store, id);
             }
             Archive::WriteOnly => {
                 if let Some(turn) = store.turn(&self.namespace, id)? {
@@ -411,8 +412,11 @@ impl Engine {
     /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
     pub fn delete(&mut self, id: InteractionId) -> Result<()> {
         self.get(id)?;
-        self.write(|engine, store, _| store.erase_turn(&engine.namespace, id))?;
-        self.forget(id);
+        self.write(|engine, store, _| {
+            store.erase_turn(&engine.namespace, id)?;
+            engine.forget(id);
+            engine.ungather(store, id)
+        })?;
         self.store().scrub()
     }
 
@@ -450,7 +454,7 @@ struct BudgetDetail {
 }
 
 /// Decisions of one insertion, numbered in order.
-struct Trace<'a> {
+pub(super) struct Trace<'a> {
     store: &'a Store,
     keys: Keys,
     at: InteractionId,
@@ -467,7 +471,12 @@ impl<'a> Trace<'a> {
         }
     }
 
-    fn add(&mut self, id: InteractionId, kind: &str, detail: impl Serialize) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        id: InteractionId,
+        kind: &str,
+        detail: impl Serialize,
+    ) -> Result<()> {
         self.seq += 1;
         // Only a map with keys that are no text cannot be written; there is none.
         let detail = serde_json::to_string(&detail).unwrap_or_default();

@@ -1,4 +1,5 @@
 //! Policies: what becomes of a turn beyond its score. Pure rules; the engine acts on them.
 
+pub mod recurrence;
 pub mod rpe;
 pub mod utility;

@@ -8,6 +8,7 @@ mod care;
 mod gate;
 mod lock;
 mod read;
+mod recurrence;
 mod schema;
 mod transfer;
 mod write;

@@ -8,7 +8,7 @@ const APPLICATION_ID: i64 = 0x6562_6274;
 
 /// Each entry leads from the version of its index to the next. Never edit one
 /// that was released; append.
-const MIGRATIONS: [&str; 2] = [V1, V2];
+const MIGRATIONS: [&str; 3] = [V1, V2, V3];
 
 /// The newest schema version.
 pub const LATEST: usize = MIGRATIONS.len();
@@ -101,6 +101,54 @@ CREATE TABLE link (
     older INTEGER NOT NULL,
     cosine REAL NOT NULL,
     PRIMARY KEY (newer, older)
+) WITHOUT ROWID;
+";
+
+/// Recurrence consolidation: spans of turns, derived and rebuildable.
+const V3: &str = "
+CREATE TABLE unit (
+    key INTEGER PRIMARY KEY,
+    opened INTEGER NOT NULL
+);
+CREATE TABLE episode (
+    namespace INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, id, version)
+) WITHOUT ROWID;
+CREATE TABLE episode_source (
+    namespace INTEGER NOT NULL,
+    episode INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    PRIMARY KEY (namespace, episode, key)
+) WITHOUT ROWID;
+CREATE TABLE episode_sentence (
+    namespace INTEGER NOT NULL,
+    episode INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    from_char INTEGER NOT NULL,
+    to_char INTEGER NOT NULL,
+    PRIMARY KEY (namespace, episode, version, key, from_char)
+) WITHOUT ROWID;
+CREATE TABLE semantic_fact (
+    namespace INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    episode INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    from_char INTEGER NOT NULL,
+    to_char INTEGER NOT NULL,
+    reasons TEXT NOT NULL,
+    PRIMARY KEY (namespace, id)
+) WITHOUT ROWID;
+CREATE TABLE semantic_topic (
+    namespace INTEGER NOT NULL,
+    fact INTEGER NOT NULL,
+    topic TEXT NOT NULL,
+    value TEXT NOT NULL,
+    replaced_by INTEGER,
+    PRIMARY KEY (namespace, fact, topic)
 ) WITHOUT ROWID;
 ";
 

@@ -20,14 +20,63 @@ const VERSION: u64 = 1;
 /// Longest line that is read: a turn of the greatest length with its token vectors.
 const LONGEST: u64 = 1 << 30;
 
-/// Tables of a memory, parents first, with their key columns; the first is the owner.
-const TABLES: [(&str, &[&str]); 6] = [
-    ("turn", &["key"]),
-    ("external", &["key"]),
-    ("lineage", &["older", "newer"]),
-    ("decision", &["key"]),
-    ("derived", &["key"]),
-    ("token_vector", &["key"]),
+/// A table of a memory.
+struct Table {
+    name: &'static str,
+    /// Columns that hold a turn's key.
+    keys: &'static [&'static str],
+    /// What its rows are ordered by.
+    order: &'static str,
+    /// Whether a column says whose a row is; else its first key does.
+    namespaced: bool,
+}
+
+const fn table(name: &'static str, keys: &'static [&'static str], order: &'static str) -> Table {
+    Table {
+        name,
+        keys,
+        order,
+        namespaced: false,
+    }
+}
+
+const fn namespaced(
+    name: &'static str,
+    keys: &'static [&'static str],
+    order: &'static str,
+) -> Table {
+    Table {
+        name,
+        keys,
+        order,
+        namespaced: true,
+    }
+}
+
+/// Every table that holds something of a memory.
+const TABLES: [Table; 14] = [
+    table("turn", &["key"], "key"),
+    namespaced("external", &["key"], "external_id"),
+    table(
+        "lineage",
+        &["older", "newer"],
+        "older, newer, relation, topic",
+    ),
+    table("decision", &["key"], "key, at, seq"),
+    table("derived", &["key"], "key"),
+    table("token_vector", &["key"], "key"),
+    table("gate", &["key"], "key"),
+    table("link", &["newer", "older"], "newer, older"),
+    table("unit", &["key"], "key"),
+    namespaced("episode", &[], "id, version"),
+    namespaced("episode_source", &["key"], "episode, key"),
+    namespaced(
+        "episode_sentence",
+        &["key"],
+        "episode, version, key, from_char",
+    ),
+    namespaced("semantic_fact", &["key"], "id"),
+    namespaced("semantic_topic", &[], "fact, topic"),
 ];
 
 impl Store {
@@ -70,20 +119,25 @@ impl Store {
         }))?;
         let (from, to) = ns.range();
         let mut count = 0u64;
-        for (table, keys) in TABLES {
-            let owner = keys[0];
+        for table in &TABLES {
+            let Table { name, order, .. } = table;
+            let (whose, bounds) = if table.namespaced {
+                ("namespace", [ns.id, ns.id + 1])
+            } else {
+                (table.keys[0], [from, to])
+            };
             let mut statement = self.conn.prepare(&format!(
-                "SELECT * FROM {table} WHERE {owner} >= ?1 AND {owner} < ?2 ORDER BY {owner}"
+                "SELECT * FROM {name} WHERE {whose} >= ?1 AND {whose} < ?2 ORDER BY {order}"
             ))?;
             let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
-            let mut rows = statement.query([from, to])?;
+            let mut rows = statement.query(bounds)?;
             while let Some(row) = rows.next()? {
                 let mut fields = Map::new();
                 for (i, name) in names.iter().enumerate() {
                     let value = match row.get_ref(i)? {
                         // Another store gives the memory another number.
                         ValueRef::Integer(_) if name == "namespace" => continue,
-                        ValueRef::Integer(key) if keys.contains(&name.as_str()) => {
+                        ValueRef::Integer(key) if table.keys.contains(&name.as_str()) => {
                             json!(id_of(key))
                         }
                         ValueRef::Null => continue,
@@ -94,7 +148,7 @@ impl Store {
                     };
                     fields.insert(name.clone(), value);
                 }
-                line(json!({ "table": table, "row": fields }))?;
+                line(json!({ "table": table.name, "row": fields }))?;
                 count += 1;
             }
         }
@@ -194,7 +248,7 @@ impl Store {
         line: &Map<String, serde_json::Value>,
     ) -> std::result::Result<(), String> {
         let table = line.get("table").and_then(|t| t.as_str()).unwrap_or("");
-        let Some((table, keys)) = TABLES.iter().find(|(name, _)| *name == table) else {
+        let Some(table) = TABLES.iter().find(|t| t.name == table) else {
             return Err(format!("there is no table {table:?}"));
         };
         let row = line.get("row").and_then(|r| r.as_object());
@@ -204,23 +258,24 @@ impl Store {
         for (name, value) in row {
             // The name goes into the statement: nothing but a column's name may.
             if !name.chars().all(|c| c.is_ascii_lowercase() || c == '_') || name == "namespace" {
-                return Err(format!("{table} has no column {name:?}"));
+                return Err(format!("{} has no column {name:?}", table.name));
             }
             names.push(name.as_str());
-            values.push(if keys.contains(&name.as_str()) {
+            values.push(if table.keys.contains(&name.as_str()) {
                 let id = value.as_u64().filter(|id| *id < ns.next_id);
                 Value::Integer(ns.key(id.ok_or_else(|| format!("{value} is no turn's id"))?))
             } else {
                 value_of(value)?
             });
         }
-        if *table == "external" {
+        if table.namespaced {
             names.push("namespace");
             values.push(Value::Integer(ns.id));
         }
         let places = vec!["?"; names.len()].join(", ");
         let sql = format!(
-            "INSERT INTO {table} ({}) VALUES ({places})",
+            "INSERT INTO {} ({}) VALUES ({places})",
+            table.name,
             names.join(", ")
         );
         let mut statement = self.conn.prepare_cached(&sql).map_err(|e| e.to_string())?;
@@ -319,4 +374,25 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Error {
         Code::StoreOpen,
         format!("{} cannot be written: {error}", path.display()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_table_is_forgotten() {
+        let store = Store::in_memory().unwrap();
+        let sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'namespace'
+                   ORDER BY name";
+        let mut statement = store.conn.prepare(sql).unwrap();
+        let there: Vec<String> = statement
+            .query_map([], |r| r.get(0))
+            .unwrap()
+            .collect::<rusqlite::Result<_>>()
+            .unwrap();
+        let mut moved: Vec<&str> = TABLES.iter().map(|t| t.name).collect();
+        moved.sort_unstable();
+        assert_eq!(there, moved);
+    }
 }

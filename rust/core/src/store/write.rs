@@ -170,6 +170,7 @@ impl Store {
     /// Erases one turn from every table.
     pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
+        self.erase_gathered_of(ns, id)?;
         let key = ns.key(id);
         for sql in [
             "DELETE FROM external WHERE namespace = ?2 AND key = ?1",
@@ -206,6 +207,7 @@ impl Store {
     /// Erases what can be rebuilt: scores, vectors, decisions, engine-made edges.
     pub fn erase_derived(&self, ns: &Namespace) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
+        self.erase_gathered(ns)?;
         let (from, to) = ns.range();
         self.conn.execute(
             "DELETE FROM link WHERE newer >= ?1 AND newer < ?2",
