@@ -3,7 +3,7 @@
 use crate::convert::{Analysed, NewTurn, token_vectors};
 use crate::{detached, raise};
 use ebbtide_core::config::Config;
-use ebbtide_core::engine::{Engine, MemoryOptions, RecallOptions, SharedStore};
+use ebbtide_core::engine::{Engine, MemoryOptions, Overruled, RecallOptions, SharedStore};
 use ebbtide_core::error::{Code, Error, Result};
 use ebbtide_core::retrieve::{Query, QueryFrame};
 use ebbtide_core::score::vector::quantise;
@@ -285,7 +285,8 @@ impl MemoryHandle {
     }
 
     /// Evidence for a question; with `trace`, every candidate too.
-    #[pyo3(signature = (query, *, limit, preset, filters, trace))]
+    #[pyo3(signature = (query, *, limit, preset, filters, trace, overruled=None))]
+    #[allow(clippy::too_many_arguments)]
     fn recall<'py>(
         &self,
         py: Python<'py>,
@@ -294,14 +295,15 @@ impl MemoryHandle {
         preset: Option<String>,
         filters: Option<Bound<'py, PyAny>>,
         trace: bool,
+        overruled: Option<PyOverruled>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let query = query.into_core()?;
-        let options = recall_options(py, limit, preset, filters, trace)?;
+        let options = recall_options(py, limit, preset, filters, trace, overruled)?;
         to_python(py, &self.with(py, |e| e.recall(&query, &options))?)
     }
 
     /// The four blocks as text.
-    #[pyo3(signature = (query, *, max_tokens, include_active, limit, preset, filters))]
+    #[pyo3(signature = (query, *, max_tokens, include_active, limit, preset, filters, overruled=None))]
     #[allow(clippy::too_many_arguments)]
     fn render<'py>(
         &self,
@@ -312,9 +314,10 @@ impl MemoryHandle {
         limit: Option<usize>,
         preset: Option<String>,
         filters: Option<Bound<'py, PyAny>>,
+        overruled: Option<PyOverruled>,
     ) -> PyResult<(String, Vec<u64>, u32)> {
         let query = query.into_core()?;
-        let options = recall_options(py, limit, preset, filters, false)?;
+        let options = recall_options(py, limit, preset, filters, false, overruled)?;
         let context = self.with(py, |e| {
             e.render(&query, &options, max_tokens, include_active)
         })?;
@@ -332,6 +335,7 @@ fn recall_options(
     preset: Option<String>,
     filters: Option<Bound<'_, PyAny>>,
     trace: bool,
+    overruled: Option<PyOverruled>,
 ) -> PyResult<RecallOptions> {
     let filters = match filters {
         Some(f) => depythonize(&f).map_err(|e| {
@@ -347,8 +351,17 @@ fn recall_options(
         preset,
         filters,
         trace,
+        overruled: overruled.map_or_else(Overruled::default, |PyOverruled(e, f, a)| Overruled {
+            escalate: e,
+            facts: f,
+            answer: a,
+        }),
     })
 }
+
+/// What is decided outside of the engine: `(escalate, facts, answer)`.
+#[derive(FromPyObject)]
+pub struct PyOverruled(Option<bool>, Option<Vec<(u64, f64)>>, Option<String>);
 
 /// A question: `(frame, vector, tokens, token terms)`.
 #[derive(FromPyObject)]

@@ -13,7 +13,8 @@ pub fn ranges(c: &Config) -> Result<()> {
     finite(c)?;
     scoring_and_decay(c)?;
     capacity(c)?;
-    recall(c)
+    recall(c)?;
+    deliberation(c)
 }
 
 /// TOML knows `inf` and `nan`; no setting does.
@@ -158,6 +159,56 @@ fn recall(c: &Config) -> Result<()> {
     if r.final_recall_limit < 1 || c.render.max_tokens < 1 {
         return refuse(
             "[retrieval] final_recall_limit and [render] max_tokens must be at least 1".into(),
+        );
+    }
+    Ok(())
+}
+
+fn deliberation(c: &Config) -> Result<()> {
+    let d = &c.deliberation;
+    one_of(
+        "policy",
+        "deliberation",
+        &c.policy.deliberation,
+        &["off", "quality", "majority", "consensus"],
+    )?;
+    for (key, value) in [
+        ("least_answerability", d.least_answerability),
+        ("least_specificity", d.least_specificity),
+        ("least_coverage", d.least_coverage),
+        ("duplicate_cosine", d.duplicate_cosine),
+        ("filter_lambda", d.filter_lambda),
+        ("same_fact_cosine", d.same_fact_cosine),
+    ] {
+        if !(0.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[deliberation] {key} must lie in [0, 1], not {value}"
+            ));
+        }
+    }
+    for (key, value) in [
+        ("emit_score", d.emit_score),
+        ("keep_score", d.keep_score),
+        ("fallback_score", d.fallback_score),
+        ("weight", d.weight),
+    ] {
+        if !(0.0..=10.0).contains(&value) {
+            return refuse(format!(
+                "[deliberation] {key} must lie in [0, 10], not {value}"
+            ));
+        }
+    }
+    let counts = [
+        d.gate_evidence,
+        d.list_sources,
+        d.vote_depth,
+        d.chunk_messages as usize,
+        d.budget,
+        d.fallback_limit,
+    ];
+    if counts.contains(&0) {
+        return refuse(
+            "[deliberation] gate_evidence, list_sources, vote_depth, chunk_messages, budget and fallback_limit must be at least 1".into(),
         );
     }
     Ok(())

@@ -207,6 +207,10 @@ mod tests {
             "[store]\nsynchronous = \"off\"",
             "[retrieval]\nanswerability_weights = [1.0]",
             "[retrieval]\nstale_policy = \"hide\"",
+            "[policy]\ndeliberation = \"always\"",
+            "[deliberation]\nleast_coverage = 1.5",
+            "[deliberation]\nkeep_score = 11",
+            "[deliberation]\nchunk_messages = 0",
         ] {
             assert_eq!(code(bad), Code::ConfigRange, "{bad}");
         }

@@ -14,6 +14,8 @@ pub struct Config {
     pub ltm: Ltm,
     pub retrieval: Retrieval,
     pub ranking: Ranking,
+    pub policy: Policy,
+    pub deliberation: Deliberation,
     pub render: Render,
     pub store: Store,
     pub limits: Limits,
@@ -186,6 +188,33 @@ pub struct Ranking {
     pub anchor: f64,
     pub system_or_tool: f64,
     pub social: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policy {
+    pub deliberation: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deliberation {
+    pub gate_evidence: usize,
+    pub least_answerability: f64,
+    pub least_specificity: f64,
+    pub least_coverage: f64,
+    pub list_sources: usize,
+    pub vote_depth: usize,
+    pub chunk_messages: u32,
+    pub context_messages: usize,
+    pub emit_score: f64,
+    pub keep_score: f64,
+    pub filter_above: usize,
+    pub budget: usize,
+    pub fallback_score: f64,
+    pub fallback_limit: usize,
+    pub duplicate_cosine: f64,
+    pub filter_lambda: f64,
+    pub weight: f64,
+    pub same_fact_cosine: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

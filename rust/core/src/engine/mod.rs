@@ -2,6 +2,7 @@
 
 mod assemble;
 mod candidates;
+mod deliberate;
 mod digest;
 mod explain;
 mod first_stage;
@@ -10,9 +11,11 @@ mod rank;
 mod read;
 mod recent;
 mod render;
+mod scan;
 mod updates;
 mod write;
 
+pub use deliberate::Overruled;
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};
 

@@ -1,17 +1,19 @@
 //! Reading: what a recall is, and the order of its stages (paper, section 9.3).
 
+use super::deliberate::{Overruled, add_deliberation};
 use super::recent::Known;
 use super::{Engine, TurnMeta};
 use crate::calendar;
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
 use crate::order::best_first;
+use crate::retrieve::deliberation::select::Sentence;
 use crate::retrieve::features::{self, Answerability, Subject};
 use crate::retrieve::{Filters, Query};
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How a question is answered.
@@ -25,6 +27,8 @@ pub struct RecallOptions {
     pub filters: Filters,
     /// Keep every candidate with its terms.
     pub trace: bool,
+    /// What is decided elsewhere in place of `[policy] deliberation`'s own rules.
+    pub overruled: Overruled,
 }
 
 /// A turn that supports evidence.
@@ -69,6 +73,8 @@ pub struct Recall {
     pub evidence: Vec<Evidence>,
     /// Every candidate, best first, with why it was kept or dropped.
     pub candidates: Vec<Value>,
+    /// What the policy of deliberation saw and did; none where it is off.
+    pub deliberation: Option<Value>,
 }
 
 /// A candidate on its way through the stages.
@@ -83,6 +89,13 @@ pub(super) struct Candidate {
     pub(super) confidence: f64,
     pub(super) dropped: Option<&'static str>,
     pub(super) known: Arc<Known>,
+}
+
+/// Candidates in the order of their scores.
+pub(super) struct Ranked {
+    pub(super) pool: Vec<Candidate>,
+    /// Whether every turn that may answer was read.
+    all: bool,
 }
 
 pub(super) type Hits = Vec<(InteractionId, f64)>;
@@ -105,13 +118,24 @@ impl Engine {
         self.open_only()?;
         self.refresh_recent()?;
         let config = self.settings(options.preset.as_deref())?;
-        let allowed = self.metadata_filter(&options.filters)?;
-        let admit = |id: InteractionId| {
-            self.turns
-                .get(&id)
-                .is_some_and(|m| self.admits(m, &options.filters))
-                && allowed.as_ref().is_none_or(|set| set.contains(&id))
-        };
+        if config.policy.deliberation == "off" {
+            return self.search(query, options, config, &[], None);
+        }
+        self.deliberate(query, options, config)
+    }
+
+    /// Ranks, and looks further where turns that say the same crowd out the others.
+    ///
+    /// `facts` are the sentences that a scan of the history found; `first` is a ranking
+    /// made already.
+    pub(super) fn search(
+        &self,
+        query: &Query,
+        options: &RecallOptions,
+        config: &Config,
+        facts: &[Sentence],
+        mut first: Option<Ranked>,
+    ) -> Result<Recall> {
         let r = &config.retrieval;
         let wanted = options.limit.unwrap_or(r.final_recall_limit);
         let mut reach = if options.limit.is_some() {
@@ -119,39 +143,75 @@ impl Engine {
         } else {
             0
         };
-        let fused = r.late_interaction || r.enable_bm25;
-        let stems = self.query_stems(&query.frame);
         loop {
-            let mut pool = self.candidates(query, config, reach, &admit);
-            let found = pool.len();
-            if fused {
-                let keep = r.late_interaction_k.max(reach).max(1);
-                self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
-            }
-            self.read_candidates(&mut pool)?;
-            self.filter(&mut pool, &query.frame, r);
-            self.judge(&mut pool, query);
-            if fused {
-                self.rank_fused(&mut pool, query, &stems, config)?;
-            } else {
-                rank_by_answerability(&mut pool, r);
-            }
-            pool.sort_by(|a, b| {
-                (a.dropped.is_some().cmp(&b.dropped.is_some()))
-                    .then(best_first((a.score, a.id), (b.score, b.id)))
-                    .then(a.card.cmp(&b.card))
-            });
-            let narrowed = pool.iter().any(|c| c.dropped == Some("first_stage"));
-            let recall = self.assemble(pool, query, config, options)?;
-            // Many turns that say the same may have crowded out the others: look
-            // further. The paper never yields more than its prefetches do.
+            let ranked = match first.take() {
+                Some(ranked) => ranked,
+                None => self.ranked(query, options, config, reach, facts)?,
+            };
+            let all = ranked.all || reach >= self.turns.len();
+            let recall = self.assemble(ranked.pool, query, config, options)?;
+            // The paper never yields more than its prefetches do.
             let short = options.limit.is_some() && recall.evidence.len() < wanted;
-            let all = reach >= self.turns.len() || (!narrowed && found >= self.turns.len());
             if !short || !r.late_interaction || all {
                 return Ok(recall);
             }
             reach = 4 * reach.max(r.late_interaction_k);
         }
+    }
+
+    /// The candidates of a question with their scores, best first, the dropped ones last.
+    pub(super) fn ranked(
+        &self,
+        query: &Query,
+        options: &RecallOptions,
+        config: &Config,
+        reach: usize,
+        facts: &[Sentence],
+    ) -> Result<Ranked> {
+        let r = &config.retrieval;
+        let allowed = self.metadata_filter(&options.filters)?;
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
+        let fused = r.late_interaction || r.enable_bm25;
+        let stems = self.query_stems(&query.frame);
+        let mut pool = self.candidates(query, config, reach, &admit);
+        let found = pool.len();
+        if fused {
+            let keep = r.late_interaction_k.max(reach).max(1);
+            self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
+        }
+        if !facts.is_empty() {
+            self.take_in(&mut pool, facts);
+        }
+        self.read_candidates(&mut pool)?;
+        self.filter(&mut pool, &query.frame, r);
+        self.judge(&mut pool, query);
+        if fused {
+            self.rank_fused(&mut pool, query, &stems, config)?;
+        } else {
+            rank_by_answerability(&mut pool, r);
+        }
+        if !facts.is_empty() {
+            add_deliberation(&mut pool, config.deliberation.weight);
+        }
+        pool.sort_by(|a, b| {
+            (a.dropped.is_some().cmp(&b.dropped.is_some()))
+                .then(best_first((a.score, a.id), (b.score, b.id)))
+                .then(a.card.cmp(&b.card))
+        });
+        let narrowed = pool.iter().any(|c| c.dropped == Some("first_stage"));
+        let all = !narrowed && found >= self.turns.len();
+        Ok(Ranked { pool, all })
+    }
+
+    /// Whether a turn meets the caller's conditions.
+    pub(super) fn may_answer(
+        &self,
+        id: InteractionId,
+        filters: &Filters,
+        allowed: Option<&BTreeSet<InteractionId>>,
+    ) -> bool {
+        self.turns.get(&id).is_some_and(|m| self.admits(m, filters))
+            && allowed.is_none_or(|set| set.contains(&id))
     }
 
     pub(super) fn validity_of(&self, c: &Candidate) -> Validity {

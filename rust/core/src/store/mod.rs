@@ -10,7 +10,7 @@ mod schema;
 mod write;
 
 pub use archive_file::append_raw_record;
-pub use read::{Derived, LoadedTurn};
+pub use read::{Derived, LoadedTurn, Scanned};
 pub use write::TurnRow;
 
 use crate::error::{Code, Error, Result};
