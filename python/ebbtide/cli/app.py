@@ -13,6 +13,7 @@ from ebbtide.cli import (
     asking,
     comparing,
     configuring,
+    deliberating,
     evaluating,
     inspecting,
     maintaining,
@@ -41,7 +42,13 @@ app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.add_typer(configuring.app, name="config")
-for command in (comparing.ablate, comparing.sweep, comparing.misses, answering.answers):
+for command in (
+    comparing.ablate,
+    comparing.sweep,
+    comparing.misses,
+    deliberating.deliberation,
+    answering.answers,
+):
     evaluating.app.command()(command)
 app.add_typer(evaluating.app, name="eval")
 

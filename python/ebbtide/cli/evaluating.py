@@ -56,8 +56,9 @@ SystemOption = Annotated[
     list[str] | None,
     typer.Option(
         "--system",
-        help="A system: full, last_n, bm25, dense, rrf, paper, default, or with --peer "
-        "dmf-memory, dmf-memory-5, dmf-memory-20; may be repeated. All of the former by default.",
+        help="A system: full, last_n, bm25, dense, rrf, paper, default; or deliberate, majority, "
+        "consensus; or with --peer dmf-memory, dmf-memory-5, dmf-memory-20; may be repeated. "
+        "The first seven by default.",
     ),
 ]
 OutOption = Annotated[

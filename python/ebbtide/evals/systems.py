@@ -19,7 +19,7 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
 from ebbtide.memory import Memory
 
-__all__ = ["PEERS", "SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
+__all__ = ["PEERS", "POLICIES", "SYSTEMS", "Context", "Options", "Ranking", "System", "open_system"]
 
 SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
 """Names that :func:`open_system` knows, in the order of reports; and :data:`PEERS`."""
@@ -27,6 +27,13 @@ SYSTEMS = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default")
 PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,
 and as for the datasets with 20 pieces of evidence."""
+
+POLICIES: Mapping[str, str] = {
+    "deliberate": "quality",
+    "majority": "majority",
+    "consensus": "consensus",
+}
+"""The preset ``default`` with a policy of deliberation, by name."""
 
 _COUNTER = "cl100k_base"
 _FUSION = 60
@@ -96,15 +103,19 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         name: ``full`` (the whole transcript), ``last_n`` (the newest turns),
             ``bm25`` (stemmed, bm25s), ``dense`` (cosine of the default embedding
             model), ``rrf`` (reciprocal rank fusion of the two), ``paper`` and
-            ``default`` (ebbtide with that preset), or one of :data:`PEERS`.
+            ``default`` (ebbtide with that preset), one of :data:`POLICIES`, or one
+            of :data:`PEERS`.
         conversation: What it takes in.
         options: Settings.
 
     Raises:
         InputError: ``input.field``: no system has that name.
     """
-    if name in PRESETS:
-        with Memory.in_memory(config=options.config(name)) as memory:
+    if name in PRESETS or name in POLICIES:
+        config = options.config(name if name in PRESETS else "default")
+        if name in POLICIES:
+            config = config.replace(policy={"deliberation": POLICIES[name]})
+        with Memory.in_memory(config=config) as memory:
             memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
             yield _Ebbtide(memory)
     elif name in PEERS:

@@ -252,6 +252,21 @@ impl MemoryHandle {
         to_python(py, &self.with(py, |e| e.page(first, limit))?)
     }
 
+    /// A page of the raw history that the filters let in.
+    fn history_page<'py>(
+        &self,
+        py: Python<'py>,
+        first: u64,
+        limit: u32,
+        filters: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let filters = recall_options(py, None, None, filters, false, None)?.filters;
+        to_python(
+            py,
+            &self.with(py, |e| e.history_page(first, limit, &filters))?,
+        )
+    }
+
     fn history<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, |e| e.history(interaction_id))?)
     }

@@ -4,7 +4,7 @@
 
 use super::Engine;
 use super::read::{Candidate, Recall, RecallOptions};
-use super::scan::Scan;
+use super::scan::{Scan, best_by_turn};
 use crate::calendar;
 use crate::config::Config;
 use crate::error::Result;
@@ -50,7 +50,7 @@ impl Engine {
         config: &Config,
     ) -> Result<Recall> {
         let overruled = &options.overruled;
-        let first = self.ranked(query, options, config, 0, &[])?;
+        let first = self.ranked(query, options, config, 0, None)?;
         let verdict = self.verdict(&first.pool, query, options, config)?;
         let escalate = overruled.escalate.unwrap_or(verdict.escalate);
         let mut report = json!({
@@ -64,7 +64,7 @@ impl Engine {
         });
         if !escalate {
             let reused = self.reaches_no_further(options, config).then_some(first);
-            let mut recall = self.search(query, options, config, &[], reused)?;
+            let mut recall = self.search(query, options, config, None, reused)?;
             recall.deliberation = Some(report);
             return Ok(recall);
         }
@@ -75,7 +75,7 @@ impl Engine {
                 self.full_deliberation(query, config, &options.filters, allowed.as_ref())?
             }
         };
-        let mut recall = self.search(query, options, config, &scan.kept, None)?;
+        let mut recall = self.search(query, options, config, Some(&scan), None)?;
         report["scan"] = json!(scan);
         report["scan"]["kept"] = scan.kept.iter().map(sentence_row).collect();
         recall.deliberation = Some(report);
@@ -106,6 +106,7 @@ impl Engine {
             .iter()
             .all(|(_, p)| *p <= config.deliberation.keep_score);
         scan.kept.sort_by(Sentence::best_first);
+        scan.scores = best_by_turn(&scan.kept);
         Ok(scan)
     }
 
@@ -329,16 +330,17 @@ impl Engine {
         ])
     }
 
-    /// Takes the turns of a scan into the candidates of a recall: those that no channel
-    /// found, and those that the first stage left out.
-    pub(super) fn take_in(&self, pool: &mut Vec<Candidate>, facts: &[Sentence]) {
-        let best = best_by_turn(facts);
+    /// Takes what a scan found into the candidates of a recall: its score of each turn
+    /// among them, and the turns of kept sentences that no channel found or the first
+    /// stage left out.
+    pub(super) fn take_in(&self, pool: &mut Vec<Candidate>, scan: &Scan) {
+        let kept = best_by_turn(&scan.kept);
         for c in pool.iter_mut().filter(|c| c.card.is_none()) {
-            if let Some(score) = best.get(&c.id) {
+            if let Some(score) = scan.scores.get(&c.id) {
                 c.channels.insert("deliberation", *score);
-                if c.dropped == Some("first_stage") {
-                    c.dropped = None;
-                }
+            }
+            if c.dropped == Some("first_stage") && kept.contains_key(&c.id) {
+                c.dropped = None;
             }
         }
         let known: BTreeSet<InteractionId> = pool
@@ -346,7 +348,7 @@ impl Engine {
             .filter(|c| c.card.is_none())
             .map(|c| c.id)
             .collect();
-        for (id, score) in best.into_iter().filter(|(id, _)| !known.contains(id)) {
+        for (id, score) in kept.into_iter().filter(|(id, _)| !known.contains(id)) {
             pool.push(Candidate {
                 id,
                 card: None,
@@ -374,17 +376,6 @@ pub(super) fn add_deliberation(pool: &mut [Candidate], weight: f64) {
             c.score += term;
         }
     }
-}
-
-/// The best sentence of each turn, from 0 to 10.
-fn best_by_turn(facts: &[Sentence]) -> BTreeMap<InteractionId, f64> {
-    let mut best: BTreeMap<InteractionId, f64> = BTreeMap::new();
-    for s in facts {
-        let score = f64::from(s.score) / 1000.0;
-        let slot = best.entry(s.turn).or_insert(score);
-        *slot = slot.max(score);
-    }
-    best
 }
 
 fn sentence_row(s: &Sentence) -> Value {

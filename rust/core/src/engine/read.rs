@@ -2,12 +2,12 @@
 
 use super::deliberate::{Overruled, add_deliberation};
 use super::recent::Known;
+use super::scan::Scan;
 use super::{Engine, TurnMeta};
 use crate::calendar;
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
 use crate::order::best_first;
-use crate::retrieve::deliberation::select::Sentence;
 use crate::retrieve::features::{self, Answerability, Subject};
 use crate::retrieve::{Filters, Query};
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
@@ -119,21 +119,20 @@ impl Engine {
         self.refresh_recent()?;
         let config = self.settings(options.preset.as_deref())?;
         if config.policy.deliberation == "off" {
-            return self.search(query, options, config, &[], None);
+            return self.search(query, options, config, None, None);
         }
         self.deliberate(query, options, config)
     }
 
     /// Ranks, and looks further where turns that say the same crowd out the others.
     ///
-    /// `facts` are the sentences that a scan of the history found; `first` is a ranking
-    /// made already.
+    /// `scan` is what a scan of the history found; `first` is a ranking made already.
     pub(super) fn search(
         &self,
         query: &Query,
         options: &RecallOptions,
         config: &Config,
-        facts: &[Sentence],
+        scan: Option<&Scan>,
         mut first: Option<Ranked>,
     ) -> Result<Recall> {
         let r = &config.retrieval;
@@ -146,7 +145,7 @@ impl Engine {
         loop {
             let ranked = match first.take() {
                 Some(ranked) => ranked,
-                None => self.ranked(query, options, config, reach, facts)?,
+                None => self.ranked(query, options, config, reach, scan)?,
             };
             let all = ranked.all || reach >= self.turns.len();
             let recall = self.assemble(ranked.pool, query, config, options)?;
@@ -166,7 +165,7 @@ impl Engine {
         options: &RecallOptions,
         config: &Config,
         reach: usize,
-        facts: &[Sentence],
+        scan: Option<&Scan>,
     ) -> Result<Ranked> {
         let r = &config.retrieval;
         let allowed = self.metadata_filter(&options.filters)?;
@@ -179,8 +178,8 @@ impl Engine {
             let keep = r.late_interaction_k.max(reach).max(1);
             self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
         }
-        if !facts.is_empty() {
-            self.take_in(&mut pool, facts);
+        if let Some(scan) = scan {
+            self.take_in(&mut pool, scan);
         }
         self.read_candidates(&mut pool)?;
         self.filter(&mut pool, &query.frame, r);
@@ -190,7 +189,7 @@ impl Engine {
         } else {
             rank_by_answerability(&mut pool, r);
         }
-        if !facts.is_empty() {
+        if scan.is_some() {
             add_deliberation(&mut pool, config.deliberation.weight);
         }
         pool.sort_by(|a, b| {

@@ -13,11 +13,12 @@ use crate::render;
 use crate::retrieve::deliberation::score::{self, Parts};
 use crate::retrieve::deliberation::select::{self, Rules, Sentence};
 use crate::retrieve::{Filters, Query, QueryFrame, features, late};
+use crate::score::vector;
 use crate::store::Scanned;
 use crate::text::{self, fold};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use serde::Serialize;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Sentences in memory at most; beyond it the worse half is let go.
 const MOST: usize = 4096;
@@ -40,6 +41,9 @@ pub(super) struct Scan {
     /// Sentences kept, best first.
     #[serde(skip)]
     pub(super) kept: Vec<Sentence>,
+    /// Score from 0 to 10 of each turn that scored at least `fallback_score`.
+    #[serde(skip)]
+    pub(super) scores: BTreeMap<InteractionId, f64>,
 }
 
 /// What is remembered of a message for those after it.
@@ -103,9 +107,41 @@ impl Engine {
                 }
             }
         }
+        scan.scores = best_by_turn(&found);
         let cosine = |a, b| self.turn_cosine(a, b);
         (scan.kept, scan.low_confidence) = select::select(found, &rules(d), cosine);
         Ok(scan)
+    }
+
+    /// Up to `limit` turns of the raw history from id `from` on that the caller's filters
+    /// let in, in id order: what somebody else's scan reads.
+    pub fn history_page(
+        &self,
+        from: InteractionId,
+        limit: u32,
+        filters: &Filters,
+    ) -> Result<Vec<StoredTurn>> {
+        self.open_only()?;
+        let allowed = self.metadata_filter(filters)?;
+        let mut found: Vec<StoredTurn> = Vec::new();
+        let mut next = from;
+        loop {
+            let page = self.page(next, limit)?;
+            let Some(last) = page.last() else {
+                return Ok(found);
+            };
+            next = last.interaction_id + 1;
+            found.extend(page.into_iter().filter(|t| {
+                self.may_be_shown(t, filters)
+                    && allowed
+                        .as_ref()
+                        .is_none_or(|ids| ids.contains(&t.interaction_id))
+            }));
+            if found.len() >= limit as usize {
+                found.truncate(limit as usize);
+                return Ok(found);
+            }
+        }
     }
 
     fn asked<'a>(&self, query: &'a Query) -> Asked<'a> {
@@ -160,14 +196,19 @@ impl Engine {
             late::merge(&mut context, &earlier.matches);
             context_terms.extend(earlier.terms.iter().cloned());
         }
+        // Without token vectors the cosine of the whole turn takes their place.
+        let bare = asked.query.tokens.is_empty() || message.tokens.is_empty();
+        let whole_turn = bare.then(|| cosine_of(message, &asked.query.vector));
         let sentences = read
             .iter()
             .map(|s| {
                 let mut together = s.matches.clone();
                 late::merge(&mut together, &context);
                 let parts = Parts {
-                    similarity: late::score(&s.matches, &asked.weights),
-                    similarity_in_context: late::score(&together, &asked.weights),
+                    similarity: whole_turn
+                        .unwrap_or_else(|| late::score(&s.matches, &asked.weights)),
+                    similarity_in_context: whole_turn
+                        .unwrap_or_else(|| late::score(&together, &asked.weights)),
                     content: asked.share(&s.stems),
                     content_in_context: asked.share(&context_terms),
                     ..self.judged_parts(message, facts, s, &read, asked.frame)
@@ -292,6 +333,17 @@ fn take_down(
     }
 }
 
+/// The best sentence of each turn, from 0 to 10.
+pub(super) fn best_by_turn(found: &[Sentence]) -> BTreeMap<InteractionId, f64> {
+    let mut best: BTreeMap<InteractionId, f64> = BTreeMap::new();
+    for s in found {
+        let score = f64::from(s.score) / 1000.0;
+        let slot = best.entry(s.turn).or_insert(score);
+        *slot = slot.max(score);
+    }
+    best
+}
+
 fn rules(d: &Deliberation) -> Rules {
     Rules {
         // What was not taken down cannot be kept.
@@ -303,6 +355,18 @@ fn rules(d: &Deliberation) -> Rules {
         duplicate: d.duplicate_cosine,
         lambda: d.filter_lambda,
     }
+}
+
+/// Cosine of the question and the nearest passage of a message; 0 without vectors.
+fn cosine_of(message: &Scanned, question: &[i16]) -> f64 {
+    let vectors = message.derived.as_ref().map_or(&[][..], |d| &d.vectors);
+    if question.is_empty() {
+        return 0.0;
+    }
+    let rows = vectors.chunks_exact(question.len());
+    rows.map(|row| vector::dot(question, row))
+        .max()
+        .map_or(0.0, vector::cosine)
 }
 
 /// Where the words and marks stand that were embedded, passage by passage.
