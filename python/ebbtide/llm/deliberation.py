@@ -101,7 +101,9 @@ def deliberate(
             if answers and kept:
                 ruling.answer = _answer(meter, ruling, question, [fact.text for fact in kept])
     except FAILURES as error:
-        code = getattr(error, "code", "llm.answer")
+        # What a model of the caller's own raises is named as the client would name it.
+        other = "llm.unavailable" if isinstance(error, OSError) else "llm.answer"
+        code = getattr(error, "code", other)
         ruling.failed = f"{code}: {error}"
     ruling.usage = meter.usage
     return ruling

@@ -343,9 +343,10 @@ mod tests {
             answers: true,
             ..plain.clone()
         };
-        assert_eq!(asks("time", &[plain.clone()]), (Some("date"), false));
-        assert_eq!(asks("time", &[answering.clone()]), (Some("date"), true));
-        assert_eq!(asks("quantity", &[plain.clone()]), (Some("number"), false));
+        let one = std::slice::from_ref;
+        assert_eq!(asks("time", one(&plain)), (Some("date"), false));
+        assert_eq!(asks("time", one(&answering)), (Some("date"), true));
+        assert_eq!(asks("quantity", one(&plain)), (Some("number"), false));
         assert_eq!(asks("quantity", &[answering]), (Some("number"), true));
         let thin = seen("", 1.0, 0.49);
         assert_eq!(
