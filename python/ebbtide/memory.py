@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from ebbtide.analysis.ahead import Readers
     from ebbtide.analysis.analyser import Analyser
+    from ebbtide.llm.deliberation import Line, Ruling
+    from ebbtide.llm.seam import JsonModel
 
 __all__ = ["Memory"]
 
@@ -72,6 +74,7 @@ class Memory:
         owns_store: bool,
         read_only: bool = False,
         reindexing: bool = False,
+        llm: JsonModel | None = None,
     ) -> None:
         """Attach to an open store; use :meth:`open` or :meth:`in_memory` instead."""
         from ebbtide.analysis.analyser import Analyser
@@ -99,6 +102,7 @@ class Memory:
         # Whoever needs both takes them in this order: only one thread analyses
         # journalled turns, and journalling does not wait for it.
         self._flush_lock = threading.RLock()
+        self._llm = llm
         self._write_lock = threading.RLock()
         self._background: BackgroundFlush | None = None
 
@@ -111,6 +115,7 @@ class Memory:
         config: Config | str | Path | None = None,
         read_only: bool = False,
         reindexing: bool = False,
+        llm: JsonModel | None = None,
     ) -> Memory:
         """Open a memory in a store file, creating both where they are missing.
 
@@ -122,6 +127,8 @@ class Memory:
                 may be open while another process writes.
             reindexing: Open it although it was made with another model or token
                 counter, because :meth:`reindex` comes next.
+            llm: A language model that takes part where ``[policy] deliberation`` is
+                on; where it fails, the deterministic rules decide.
 
         Raises:
             StoreError: If the file is locked by another writer (named in the
@@ -142,16 +149,19 @@ class Memory:
                 owns_store=True,
                 read_only=read_only,
                 reindexing=reindexing,
+                llm=llm,
             )
         except BaseException:
             handle.close()
             raise
 
     @classmethod
-    def in_memory(cls, *, config: Config | str | Path | None = None) -> Memory:
-        """A memory that ends with the process."""
+    def in_memory(
+        cls, *, config: Config | str | Path | None = None, llm: JsonModel | None = None
+    ) -> Memory:
+        """A memory that ends with the process; ``llm`` as for :meth:`open`."""
         handle = _core.StoreHandle(None, read_only=False, holder="", synchronous_full=False)
-        return cls(handle, "default", _config(config), owns_store=True)
+        return cls(handle, "default", _config(config), owns_store=True, llm=llm)
 
     @property
     def config(self) -> Config:
@@ -392,7 +402,8 @@ class Memory:
             InputError: If the question or an argument is unusable.
         """
         query, options = self._query(query_text, limit, query_time, preset, filters)
-        found = self._handle.recall(query, trace=False, **options)
+        ruling = self._ruling(query_text, query, options)
+        found = self._handle.recall(query, trace=False, overruled=_overruled(ruling), **options)
         evidence = [RetrievedEvidence._from_core(row) for row in found["evidence"]]
         if max_tokens is None:
             return evidence
@@ -456,8 +467,13 @@ class Memory:
         query, options = self._query(query_text, limit, query_time, preset, filters)
         if max_tokens is not None:
             max_tokens = _positive("max_tokens", max_tokens)
+        ruling = self._ruling(query_text, query, options)
         text, shown, tokens = self._handle.render(
-            query, max_tokens=max_tokens, include_active=include_active, **options
+            query,
+            max_tokens=max_tokens,
+            include_active=include_active,
+            overruled=_overruled(ruling),
+            **options,
         )
         return RenderedContext(text, tuple(shown), tokens)
 
@@ -469,21 +485,82 @@ class Memory:
         query_time: Any = None,
         preset: str | None = None,
         filters: Mapping[str, Any] | None = None,
+        answer: str | None = None,
     ) -> dict[str, Any]:
         """How a question is answered: its frame, and every candidate's scores and fate.
 
+        Args:
+            query_text: The question.
+            limit: As for :meth:`retrieve`, like the others.
+            query_time: When it is asked.
+            preset: ``"default"`` or ``"paper"``.
+            filters: What the evidence must match.
+            answer: An answer that the evidence must bear out, for the policy
+                ``quality``: its numbers, dates and names.
+
         Returns:
-            ``{"frame", "candidates", "evidence"}``; a candidate's ``fate`` is
-            ``kept``, ``joined`` (another form of a kept turn), ``duplicate``,
-            ``cut`` (past the limit), or the filter that dropped it.
+            ``{"frame", "candidates", "evidence", "deliberation"}``; a candidate's
+            ``fate`` is ``kept``, ``joined`` (another form of a kept turn),
+            ``duplicate``, ``cut`` (past the limit), or the filter that dropped it.
+            ``deliberation`` is None where the policy is off, else what its gates saw,
+            whether the question escalated, what the scan of the history found, and
+            under ``llm`` what a language model did.
         """
         query, options = self._query(query_text, limit, query_time, preset, filters)
-        found = self._handle.recall(query, trace=True, **options)
+        if answer is not None:
+            answer = checked_text("answer", answer)
+        ruling = self._ruling(query_text, query, options, answers=True)
+        found = self._handle.recall(
+            query, trace=True, overruled=_overruled(ruling, answer), **options
+        )
+        deliberation = found["deliberation"]
+        if deliberation is not None:
+            deliberation["llm"] = None if ruling is None else ruling.to_dict()
         return {
             "frame": query[0],
             "candidates": found["candidates"],
             "evidence": [RetrievedEvidence._from_core(row).to_dict() for row in found["evidence"]],
+            "deliberation": deliberation,
         }
+
+    def _ruling(
+        self,
+        question: str,
+        query: tuple[Any, ...],
+        options: Mapping[str, Any],
+        *,
+        answers: bool = False,
+    ) -> Ruling | None:
+        """What the language model decides for a question; None where it has no part."""
+        policy = self._config["policy"]["deliberation"]
+        if self._llm is None or policy == "off":
+            return None
+        from ebbtide.llm import deliberation
+
+        fast = {**options, "limit": options["limit"] or deliberation.TOP}
+        judges = policy == "quality"
+        # The votes of retrievers need no language model: they are taken first.
+        plain = (False, None, None) if judges else None
+        found = self._handle.recall(query, trace=False, overruled=plain, **fast)
+        escalate = None if judges else found["deliberation"]["escalated"]
+        recalled = [_line(row["turn"]) for row in found["evidence"]]
+        return deliberation.deliberate(
+            self._llm,
+            question,
+            recalled,
+            lambda: (_line(row) for row in self._rows(options)),
+            self._config["deliberation"],
+            judges=judges,
+            escalate=escalate,
+            answers=answers,
+        )
+
+    def _rows(self, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Stored turns as the core gives them, in id order, those that the filters let in."""
+        first = 0
+        while page := self._handle.history_page(first, _PAGE, options["filters"]):
+            yield from page
+            first = page[-1]["interaction_id"] + 1
 
     def _query(
         self,
@@ -669,6 +746,20 @@ class Memory:
                 raise NotFoundError(message, "not_found.turn")
             return found
         return _interaction_id(interaction_id)
+
+
+def _overruled(ruling: Ruling | None, answer: str | None = None) -> tuple[Any, ...] | None:
+    """A ruling as the core takes it: whether to escalate, what was found, the answer."""
+    if ruling is None:
+        return None if answer is None else (None, None, answer)
+    return ruling.escalate, ruling.facts, ruling.answer if answer is None else answer
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    from ebbtide.llm.deliberation import Line
+
+    said = f"{row['speaker'] or row['role']}: {row['text']}"
+    return Line(row["interaction_id"], f"[{row['timestamp']}] {said}" if row["timestamp"] else said)
 
 
 def _config(config: Config | str | Path | None) -> Config:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from ebbtide import Config, Memory
 from ebbtide.cli import main
 from ebbtide.errors import EbbtideError, ExternalError, InputError
 from ebbtide.evals.datasets import Question
@@ -401,6 +402,23 @@ def test_a_verdict_is_yes_or_no(verdict: str, correct: bool) -> None:
     model.errors = {"": "llm.unavailable"}
     with pytest.raises(EbbtideError):
         judge_answer(model, question, "In May.")
+
+
+def test_a_memory_deliberates_with_a_real_model(address: str) -> None:
+    config = Config().replace(policy={"deliberation": "quality"})
+    with (
+        LlmClient("smollm2", address, timeout=120.0, attempts=2) as client,
+        Memory.in_memory(config=config, llm=client) as memory,
+    ):
+        memory.add("I adopted two cats yesterday, Miso and Tofu.", speaker="Ana")
+        memory.add("My bees have moved into their new hive.", speaker="Bo")
+        found = memory.trace("How many cats did Ana adopt?")
+        assert client.logical.total == found["deliberation"]["llm"]["tokens"] > 0
+    told = found["deliberation"]["llm"]
+    assert told["stages"][0]["stage"] == "answer"
+    # So small a model may well fail a stage; the memory answers in any case.
+    assert told["failed"] is None or told["failed"].startswith("llm.")
+    assert found["evidence"][0]["turn"]["text"].startswith("I adopted two cats")
 
 
 def haystack(number: int, kind: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ebbtide.cli import (
     comparing,
     configuring,
     consolidating,
+    deliberating,
     evaluating,
     gating,
     importing,
@@ -58,6 +59,7 @@ for command in (
     comparing.sweep,
     comparing.misses,
     gating.gate,
+    deliberating.deliberation,
     answering.answers,
 ):
     evaluating.app.command()(command)

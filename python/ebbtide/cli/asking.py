@@ -28,6 +28,7 @@ EXAMPLES = examples(
     'ebbtide ask --store memory.db "What happened last week?" --query-time 2024-06-15',
     'ebbtide ask --store memory.db "Where does Ana live?" --context --max-tokens 500',
     'ebbtide ask --store memory.db "Where does Ana live?" --trace',
+    'ebbtide ask --store memory.db "What has Ana painted?" --deliberation quality --trace',
 )
 
 
@@ -58,6 +59,13 @@ def ask(
     trace: Annotated[
         bool, typer.Option("--trace", help="Print every candidate, its scores and its fate.")
     ] = False,
+    deliberation: Annotated[
+        str | None,
+        typer.Option(
+            help="When the whole history is scanned as well: off, quality, majority or "
+            "consensus; else the settings decide."
+        ),
+    ] = None,
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Most tokens of the turns, or of the context.")
     ] = None,
@@ -85,7 +93,10 @@ def ask(
         "preset": preset,
         "filters": {key: value for key, value in filters.items() if value is not None},
     }
-    with reading(store, namespace, settings_from(config), analysed=True) as memory:
+    settings = settings_from(config)
+    if deliberation is not None:
+        settings = settings.replace(policy={"deliberation": deliberation})
+    with reading(store, namespace, settings, analysed=True) as memory:
         if context:
             _context(memory, question, max_tokens, options, as_json=as_json)
         elif trace:

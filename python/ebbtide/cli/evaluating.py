@@ -57,8 +57,8 @@ SystemOption = Annotated[
     typer.Option(
         "--system",
         help="A system: full, last_n, bm25, dense, rrf, paper, default (all of these by "
-        "default), rpe, rpe-paper, recurrence, or with --peer dmf-memory, dmf-memory-5, "
-        "dmf-memory-20; may be repeated.",
+        "default), rpe, rpe-paper, recurrence, deliberate, majority, consensus, "
+        "or with --peer dmf-memory, dmf-memory-5, dmf-memory-20; may be repeated.",
     ),
 ]
 OutOption = Annotated[

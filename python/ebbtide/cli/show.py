@@ -184,6 +184,8 @@ def trace(console: Console, found: Mapping[str, Any], turns: Mapping[int, Turn])
     """The frame, then every candidate with the terms of its score and its fate."""
     frame = {key: value for key, value in found["frame"].items() if value not in (None, [], "")}
     console.print(table_of(frame, title="Question"))
+    if found["deliberation"] is not None:
+        _deliberation(console, found["deliberation"], turns)
     table = _table("Candidates", "rank", "fate", "id", "score", "conf.", "text, channels, terms")
     for row in found["candidates"]:
         terms = row["terms"] or {**row["features"], **row["penalties"]}
@@ -200,6 +202,41 @@ def trace(console: Console, found: Mapping[str, Any], turns: Mapping[int, Turn])
             "–" if confidence is None else f"{confidence:.2f}",
             _cell(f"{said}\n  found by {_pairs(row['channels'])}\n  {_pairs(terms)}"),
         )
+    console.print(table)
+
+
+def _deliberation(console: Console, found: Mapping[str, Any], turns: Mapping[int, Turn]) -> None:
+    """Why a question escalated or did not, and what the scan of the history found."""
+    failed = [f"{c['check']} ({c['gate']})" for c in found["gates"] if not c["passed"]]
+    why = f" for want of {', '.join(failed)}" if failed else ""
+    outcome = f"escalated{why}" if found["escalated"] else "not escalated"
+    console.print(Text(plain(f"Deliberation ({found['policy']}): {outcome}.")))
+    if found["gates"]:
+        table = _table(None, "gate", "check", "passed", "found", "least", "text, missing")
+        for c in found["gates"]:
+            numbers = (f"{c['value']:.2f}", f"{c['least']:.2f}")
+            passed = "yes" if c["passed"] else "no"
+            table.add_row(c["gate"], c["check"], passed, *numbers, _cell("; ".join(c["missing"])))
+        console.print(table)
+    for pair in found["votes"]:
+        agree = "agree" if pair["agree"] else "do not agree"
+        console.print(Text(plain(f"{pair['first']} and {pair['second']} {agree}.")))
+    model = found.get("llm")
+    if model is not None:
+        ended = f", given up: {model['failed']}" if model["failed"] else ""
+        stages = ", ".join(stage["stage"] for stage in model["stages"]) or "nothing"
+        console.print(Text(plain(f"Language model: {stages}; {model['tokens']} tokens{ended}.")))
+    scan = found.get("scan")
+    if scan is None:
+        return
+    sure = ", for want of better ones" if scan["low_confidence"] else ""
+    read = f"{scan['messages']} messages in {scan['chunks']} chunks"
+    title = f"{read}, {len(scan['kept'])} sentences kept{sure}"
+    table = _table(title, "score", "id", "text")
+    for row in scan["kept"]:
+        turn = turns[row["interaction_id"]]
+        sentence = turn.text[row["start"] : row["end"]]
+        table.add_row(f"{row['score']:.1f}", _cell(_name(turn)), _cell(_short(sentence, 200)))
     console.print(table)
 
 

@@ -41,11 +41,15 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "rpe": ("default", {"policy": {"gate": "rpe"}}),
     "rpe-paper": ("paper", {"policy": {"gate": "rpe"}, "retrieval": {"fusion": "rrf"}}),
     "recurrence": ("default", {"policy": {"consolidation": "recurrence"}}),
+    "deliberate": ("default", {"policy": {"deliberation": "quality"}}),
+    "majority": ("default", {"policy": {"deliberation": "majority"}}),
+    "consensus": ("default", {"policy": {"deliberation": "consensus"}}),
 }
 """Presets with a policy switched on, by name: the preset, and what is changed.
 
 ``rpe`` is the RPE gate before the default ranking, ``rpe-paper`` with the D-MEM paper's
-own recall; ``recurrence`` gathers what recurs."""
+own recall; ``recurrence`` gathers what recurs; the others scan the whole history for
+questions that the first answer does not settle."""
 
 PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,

@@ -5,5 +5,6 @@ from __future__ import annotations
 from ebbtide.llm.cache import LlmCache
 from ebbtide.llm.client import LlmClient
 from ebbtide.llm.replies import LanguageModel, Message, Reply, Usage
+from ebbtide.llm.seam import JsonModel
 
-__all__ = ["LanguageModel", "LlmCache", "LlmClient", "Message", "Reply", "Usage"]
+__all__ = ["JsonModel", "LanguageModel", "LlmCache", "LlmClient", "Message", "Reply", "Usage"]

@@ -37,6 +37,8 @@ Structured = Literal["json_schema", "json_object", "none"]
 _REFUSED_REQUEST = frozenset({400, 413, 422})
 """HTTP statuses that blame the request and not the endpoint or the key."""
 _SHOWN = 300
+_OBJECT_TOKENS = 1024
+"""Most tokens of a JSON object from :meth:`LlmClient.complete_json`."""
 
 
 class LlmClient:
@@ -166,6 +168,20 @@ class LlmClient:
         kept = {"text": reply.text, "finish": reply.finish, "usage": asdict(reply.usage)}
         self._cache.put(key, kept)
         return reply
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """A reply of one JSON object; see :meth:`ask` for what is raised.
+
+        Args:
+            system: Who the model is and how it replies.
+            user: What is asked.
+            schema: JSON schema of the reply, an object.
+        """
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        reply = self.ask(messages, max_tokens=_OBJECT_TOKENS, schema=schema)
+        if not isinstance(reply.data, dict):
+            raise self._failed("the schema of the reply is that of no object", "llm.answer")
+        return reply.data
 
     def _request(
         self, messages: Sequence[Message], max_tokens: int, schema: Mapping[str, Any] | None

@@ -3,7 +3,7 @@
 use crate::convert::{Analysed, NewTurn, token_vectors};
 use crate::{detached, raise};
 use ebbtide_core::config::Config;
-use ebbtide_core::engine::{Engine, MemoryOptions, RecallOptions, SharedStore};
+use ebbtide_core::engine::{Engine, MemoryOptions, Overruled, RecallOptions, SharedStore};
 use ebbtide_core::error::{Code, Error, Result};
 use ebbtide_core::index::Found;
 use ebbtide_core::retrieve::{Query, QueryFrame};
@@ -283,6 +283,21 @@ impl MemoryHandle {
         to_python(py, &self.with(py, |e| e.page(first, limit))?)
     }
 
+    /// A page of the raw history that the filters let in.
+    fn history_page<'py>(
+        &self,
+        py: Python<'py>,
+        first: u64,
+        limit: u32,
+        filters: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let filters = recall_options(py, None, None, filters, false, None, None)?.filters;
+        to_python(
+            py,
+            &self.with(py, |e| e.history_page(first, limit, &filters))?,
+        )
+    }
+
     fn history<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {
         to_python(py, &self.with(py, |e| e.history(interaction_id))?)
     }
@@ -345,7 +360,7 @@ impl MemoryHandle {
     ///
     /// `graph` is what graphs over segments found: pairs of first and past-the-last id
     /// searched, and the ids found.
-    #[pyo3(signature = (query, *, limit, preset, filters, trace, graph = None))]
+    #[pyo3(signature = (query, *, limit, preset, filters, trace, graph=None, overruled=None))]
     #[allow(clippy::too_many_arguments)]
     fn recall<'py>(
         &self,
@@ -356,14 +371,15 @@ impl MemoryHandle {
         filters: Option<Bound<'py, PyAny>>,
         trace: bool,
         graph: Option<Graph>,
+        overruled: Option<PyOverruled>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let query = query.into_core()?;
-        let options = recall_options(py, limit, preset, filters, trace, graph)?;
+        let options = recall_options(py, limit, preset, filters, trace, graph, overruled)?;
         to_python(py, &self.with(py, |e| e.recall(&query, &options))?)
     }
 
     /// The four blocks as text.
-    #[pyo3(signature = (query, *, max_tokens, include_active, limit, preset, filters, graph = None))]
+    #[pyo3(signature = (query, *, max_tokens, include_active, limit, preset, filters, graph=None, overruled=None))]
     #[allow(clippy::too_many_arguments)]
     fn render<'py>(
         &self,
@@ -375,9 +391,10 @@ impl MemoryHandle {
         preset: Option<String>,
         filters: Option<Bound<'py, PyAny>>,
         graph: Option<Graph>,
+        overruled: Option<PyOverruled>,
     ) -> PyResult<(String, Vec<u64>, u32)> {
         let query = query.into_core()?;
-        let options = recall_options(py, limit, preset, filters, false, graph)?;
+        let options = recall_options(py, limit, preset, filters, false, graph, overruled)?;
         let context = self.with(py, |e| {
             e.render(&query, &options, max_tokens, include_active)
         })?;
@@ -402,6 +419,7 @@ fn recall_options(
     filters: Option<Bound<'_, PyAny>>,
     trace: bool,
     graph: Option<Graph>,
+    overruled: Option<PyOverruled>,
 ) -> PyResult<RecallOptions> {
     let filters = match filters {
         Some(f) => depythonize(&f).map_err(|e| {
@@ -418,8 +436,17 @@ fn recall_options(
         filters,
         graph: graph.map_or_else(Found::default, |(ranges, owners)| Found { ranges, owners }),
         trace,
+        overruled: overruled.map_or_else(Overruled::default, |PyOverruled(e, f, a)| Overruled {
+            escalate: e,
+            facts: f,
+            answer: a,
+        }),
     })
 }
+
+/// What is decided outside of the engine: `(escalate, facts, answer)`.
+#[derive(FromPyObject)]
+pub struct PyOverruled(Option<bool>, Option<Vec<(u64, f64)>>, Option<String>);
 
 /// A question: `(frame, vector, tokens, token terms)`.
 #[derive(FromPyObject)]

@@ -15,7 +15,8 @@ pub fn ranges(c: &Config) -> Result<()> {
     capacity(c)?;
     recall(c)?;
     gate(c)?;
-    recurrence(c)
+    recurrence(c)?;
+    deliberation(c)
 }
 
 /// TOML knows `inf` and `nan`; no setting does.
@@ -257,6 +258,56 @@ fn recurrence(c: &Config) -> Result<()> {
     if r.max_episodes > 100 || r.max_facts > 80 {
         return refuse(
             "[policy.recurrence] max_episodes must be at most 100, max_facts at most 80".into(),
+        );
+    }
+    Ok(())
+}
+
+fn deliberation(c: &Config) -> Result<()> {
+    let d = &c.deliberation;
+    one_of(
+        "policy",
+        "deliberation",
+        &c.policy.deliberation,
+        &["off", "quality", "majority", "consensus"],
+    )?;
+    for (key, value) in [
+        ("least_answerability", d.least_answerability),
+        ("least_specificity", d.least_specificity),
+        ("least_coverage", d.least_coverage),
+        ("duplicate_cosine", d.duplicate_cosine),
+        ("filter_lambda", d.filter_lambda),
+        ("same_fact_cosine", d.same_fact_cosine),
+    ] {
+        if !(0.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[deliberation] {key} must lie in [0, 1], not {value}"
+            ));
+        }
+    }
+    for (key, value) in [
+        ("emit_score", d.emit_score),
+        ("keep_score", d.keep_score),
+        ("fallback_score", d.fallback_score),
+        ("weight", d.weight),
+    ] {
+        if !(0.0..=10.0).contains(&value) {
+            return refuse(format!(
+                "[deliberation] {key} must lie in [0, 10], not {value}"
+            ));
+        }
+    }
+    let counts = [
+        d.gate_evidence,
+        d.list_sources,
+        d.vote_depth,
+        d.chunk_messages as usize,
+        d.budget,
+        d.fallback_limit,
+    ];
+    if counts.contains(&0) {
+        return refuse(
+            "[deliberation] gate_evidence, list_sources, vote_depth, chunk_messages, budget and fallback_limit must be at least 1".into(),
         );
     }
     Ok(())

@@ -247,6 +247,10 @@ mod tests {
             "[policy.recurrence]\nmax_sentences = 1",
             "[policy.recurrence]\nmmr_lambda = -0.1",
             "[policy.recurrence]\nshare = inf",
+            "[policy]\ndeliberation = \"always\"",
+            "[deliberation]\nleast_coverage = 1.5",
+            "[deliberation]\nkeep_score = 11",
+            "[deliberation]\nchunk_messages = 0",
         ] {
             assert_eq!(code(bad), Code::ConfigRange, "{bad}");
         }

@@ -15,6 +15,7 @@ pub struct Config {
     pub retrieval: Retrieval,
     pub ranking: Ranking,
     pub policy: Policy,
+    pub deliberation: Deliberation,
     pub render: Render,
     pub store: Store,
     pub limits: Limits,
@@ -199,6 +200,7 @@ pub struct Policy {
     pub rpe: Rpe,
     pub consolidation: String,
     pub recurrence: RecurrencePolicy,
+    pub deliberation: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -266,6 +268,28 @@ impl RecurrencePolicy {
             self.theta_count
         }
     }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deliberation {
+    pub gate_evidence: usize,
+    pub least_answerability: f64,
+    pub least_specificity: f64,
+    pub least_coverage: f64,
+    pub list_sources: usize,
+    pub vote_depth: usize,
+    pub chunk_messages: u32,
+    pub context_messages: usize,
+    pub emit_score: f64,
+    pub keep_score: f64,
+    pub filter_above: usize,
+    pub budget: usize,
+    pub fallback_score: f64,
+    pub fallback_limit: usize,
+    pub duplicate_cosine: f64,
+    pub filter_lambda: f64,
+    pub weight: f64,
+    pub same_fact_cosine: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Two turns that say the same are shown once.
-    fn same_words(&self, a: &Candidate, b: &Candidate) -> bool {
+    pub(super) fn same_words(&self, a: &Candidate, b: &Candidate) -> bool {
         a.known.text == b.known.text
             && self.turns.get(&a.id).map(|m| (&m.role, &m.speaker))
                 == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))

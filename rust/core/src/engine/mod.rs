@@ -3,6 +3,7 @@
 mod assemble;
 mod candidates;
 mod consolidate;
+mod deliberate;
 mod digest;
 mod explain;
 mod first_stage;
@@ -14,11 +15,13 @@ mod rank;
 mod read;
 mod recent;
 mod render;
+mod scan;
 mod tiers;
 mod turns;
 mod updates;
 mod write;
 
+pub use deliberate::Overruled;
 pub use graph::SegmentVectors;
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};

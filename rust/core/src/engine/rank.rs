@@ -125,6 +125,15 @@ impl Engine {
         Ok(())
     }
 
+    /// The rarity of the word of each of the question's tokens.
+    pub(super) fn token_weights(&self, query: &Query) -> Column {
+        let weight = |t: &Option<String>| {
+            t.as_ref()
+                .map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t)))
+        };
+        query.token_terms.iter().map(weight).collect()
+    }
+
     /// `None` where the question or the memory has no token vectors.
     fn late_scores(
         &self,
@@ -136,14 +145,7 @@ impl Engine {
         if query.tokens.is_empty() || dimension == 0 {
             return Ok(None);
         }
-        let weights: Column = query
-            .token_terms
-            .iter()
-            .map(|t| {
-                t.as_ref()
-                    .map_or(STOP_WEIGHT, |t| self.bm25.idf(&text::stem(t)))
-            })
-            .collect();
+        let weights = self.token_weights(query);
         let question = Question::new(&query.tokens, dimension);
         let mut matches: BTreeMap<InteractionId, Vec<f64>> = BTreeMap::new();
         let store = self.store();

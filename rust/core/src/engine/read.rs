@@ -1,7 +1,9 @@
 //! Reading: what a recall is, and the order of its stages (paper, section 9.3).
 
 use super::Engine;
+use super::deliberate::{Overruled, add_deliberation};
 use super::recent::Known;
+use super::scan::Scan;
 use crate::calendar;
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
@@ -12,7 +14,7 @@ use crate::retrieve::{Filters, Query};
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How a question is answered.
@@ -28,6 +30,8 @@ pub struct RecallOptions {
     pub graph: Found,
     /// Keep every candidate with its terms.
     pub trace: bool,
+    /// What is decided elsewhere in place of `[policy] deliberation`'s own rules.
+    pub overruled: Overruled,
 }
 
 /// A turn that supports evidence.
@@ -72,6 +76,8 @@ pub struct Recall {
     pub evidence: Vec<Evidence>,
     /// Every candidate, best first, with why it was kept or dropped.
     pub candidates: Vec<Value>,
+    /// What the policy of deliberation saw and did; none where it is off.
+    pub deliberation: Option<Value>,
 }
 
 /// A candidate on its way through the stages.
@@ -94,10 +100,11 @@ pub(super) struct Candidate {
 pub(super) struct Channels([Option<f64>; CHANNELS.len()]);
 
 /// In the order of names, which is that of a printed map.
-const CHANNELS: [&str; 6] = [
+const CHANNELS: [&str; 7] = [
     "bm25",
     "card_semantic",
     "card_symbolic",
+    "deliberation",
     "raw_lexical",
     "raw_semantic",
     "shadow",
@@ -105,11 +112,19 @@ const CHANNELS: [&str; 6] = [
 pub(super) const BM25: usize = 0;
 pub(super) const CARD_SEMANTIC: usize = 1;
 pub(super) const CARD_SYMBOLIC: usize = 2;
-pub(super) const RAW_LEXICAL: usize = 3;
-pub(super) const RAW_SEMANTIC: usize = 4;
-pub(super) const SHADOW: usize = 5;
+pub(super) const DELIBERATION: usize = 3;
+pub(super) const RAW_LEXICAL: usize = 4;
+pub(super) const RAW_SEMANTIC: usize = 5;
+pub(super) const SHADOW: usize = 6;
 
 impl Channels {
+    /// Found by one channel.
+    pub(super) fn of(channel: usize, score: f64) -> Self {
+        let mut channels = Self::default();
+        channels.set(channel, score);
+        channels
+    }
+
     pub(super) fn set(&mut self, channel: usize, score: f64) {
         self.0[channel] = Some(score);
     }
@@ -129,6 +144,13 @@ impl Channels {
         let named = CHANNELS.iter().zip(self.0);
         named.filter_map(|(n, s)| Some((*n, s?))).collect()
     }
+}
+
+/// Candidates in the order of their scores.
+pub(super) struct Ranked {
+    pub(super) pool: Vec<Candidate>,
+    /// Whether every turn that may answer was read.
+    all: bool,
 }
 
 pub(super) type Hits = Vec<(InteractionId, f64)>;
@@ -151,16 +173,23 @@ impl Engine {
         self.open_only()?;
         self.refresh_recent()?;
         let config = self.settings(options.preset.as_deref())?;
-        let allowed = self.metadata_filter(&options.filters)?;
-        // What the indexes hold are turns; without conditions there is nothing to look up.
-        let all = options.filters == Filters::default() && self.all_recallable();
-        let admit = |id: InteractionId| {
-            all || (self
-                .turns
-                .get(&id)
-                .is_some_and(|m| self.admits(m, &options.filters))
-                && allowed.as_ref().is_none_or(|set| set.contains(&id)))
-        };
+        if config.policy.deliberation == "off" {
+            return self.search(query, options, config, None, None);
+        }
+        self.deliberate(query, options, config)
+    }
+
+    /// Ranks, and looks further where turns that say the same crowd out the others.
+    ///
+    /// `scan` is what a scan of the history found; `first` is a ranking made already.
+    pub(super) fn search(
+        &self,
+        query: &Query,
+        options: &RecallOptions,
+        config: &Config,
+        scan: Option<&Scan>,
+        mut first: Option<Ranked>,
+    ) -> Result<Recall> {
         let r = &config.retrieval;
         let wanted = options.limit.unwrap_or(r.final_recall_limit);
         let mut reach = if options.limit.is_some() {
@@ -168,54 +197,95 @@ impl Engine {
         } else {
             0
         };
-        let fused = r.late_interaction || r.enable_bm25;
+        let allowed = self.metadata_filter(&options.filters)?;
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
         if r.fusion == "rrf" {
             let recall = self.recall_hybrid(query, config, options, &admit)?;
             return self.fall_back(recall, query, config, options, &admit);
         }
-        let stems = self.query_stems(&query.frame);
         loop {
-            // Among the hits of a graph those that meet conditions may be few.
-            let graph = if all && reach <= options.graph.owners.len() {
-                &options.graph
-            } else {
-                &Found::default()
+            let ranked = match first.take() {
+                Some(ranked) => ranked,
+                None => self.ranked(query, options, config, reach, scan)?,
             };
-            let mut pool = self.candidates(query, config, reach, graph, &admit);
-            let found = pool.len();
-            let mut narrowed = false;
-            if fused {
-                let keep = r.late_interaction_k.max(reach).max(1);
-                self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
-                let lost = |c: &Candidate| c.dropped == Some("first_stage");
-                narrowed = pool.iter().any(lost);
-                if !options.trace {
-                    pool.retain(|c| !lost(c));
-                }
-            }
-            self.read_candidates(&mut pool)?;
-            self.filter(&mut pool, &query.frame, r);
-            self.judge(&mut pool, query);
-            if fused {
-                self.rank_fused(&mut pool, query, &stems, config)?;
-            } else {
-                rank_by_answerability(&mut pool, r);
-            }
-            pool.sort_by(|a, b| {
-                (a.dropped.is_some().cmp(&b.dropped.is_some()))
-                    .then(best_first((a.score, a.id), (b.score, b.id)))
-                    .then(a.card.cmp(&b.card))
-            });
-            let recall = self.assemble(pool, query, config, options)?;
+            let all = ranked.all || reach >= self.turns.len();
+            let recall = self.assemble(ranked.pool, query, config, options)?;
             // Many turns that say the same may have crowded out the others: look
             // further. The paper never yields more than its prefetches do.
             let short = options.limit.is_some() && recall.evidence.len() < wanted;
-            let all = reach >= self.turns.len() || (!narrowed && found >= self.turns.len());
             if !short || !r.late_interaction || all {
                 return self.fall_back(recall, query, config, options, &admit);
             }
             reach = 4 * reach.max(r.late_interaction_k);
         }
+    }
+
+    /// The candidates of a question with their scores, best first, the dropped ones last.
+    pub(super) fn ranked(
+        &self,
+        query: &Query,
+        options: &RecallOptions,
+        config: &Config,
+        reach: usize,
+        scan: Option<&Scan>,
+    ) -> Result<Ranked> {
+        let r = &config.retrieval;
+        let allowed = self.metadata_filter(&options.filters)?;
+        // What the indexes hold are turns; without conditions there is nothing to look up.
+        let every = options.filters == Filters::default() && self.all_recallable();
+        let admit =
+            |id: InteractionId| every || self.may_answer(id, &options.filters, allowed.as_ref());
+        // Among the hits of a graph those that meet conditions may be few.
+        let graph = if every && reach <= options.graph.owners.len() {
+            &options.graph
+        } else {
+            &Found::default()
+        };
+        let fused = r.late_interaction || r.enable_bm25;
+        let stems = self.query_stems(&query.frame);
+        let mut pool = self.candidates(query, config, reach, graph, &admit);
+        let found = pool.len();
+        if fused {
+            let keep = r.late_interaction_k.max(reach).max(1);
+            self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
+        }
+        if let Some(scan) = scan {
+            self.take_in(&mut pool, scan);
+        }
+        let lost = |c: &Candidate| c.dropped == Some("first_stage");
+        let narrowed = pool.iter().any(lost);
+        if !options.trace {
+            pool.retain(|c| !lost(c));
+        }
+        self.read_candidates(&mut pool)?;
+        self.filter(&mut pool, &query.frame, r);
+        self.judge(&mut pool, query);
+        if fused {
+            self.rank_fused(&mut pool, query, &stems, config)?;
+        } else {
+            rank_by_answerability(&mut pool, r);
+        }
+        if scan.is_some() {
+            add_deliberation(&mut pool, config.deliberation.weight);
+        }
+        pool.sort_by(|a, b| {
+            (a.dropped.is_some().cmp(&b.dropped.is_some()))
+                .then(best_first((a.score, a.id), (b.score, b.id)))
+                .then(a.card.cmp(&b.card))
+        });
+        let all = !narrowed && found >= self.turns.len();
+        Ok(Ranked { pool, all })
+    }
+
+    /// Whether a turn meets the caller's conditions.
+    pub(super) fn may_answer(
+        &self,
+        id: InteractionId,
+        filters: &Filters,
+        allowed: Option<&BTreeSet<InteractionId>>,
+    ) -> bool {
+        self.turns.get(&id).is_some_and(|m| self.admits(m, filters))
+            && allowed.is_none_or(|set| set.contains(&id))
     }
 
     pub(super) fn validity_of(&self, c: &Candidate) -> Validity {

@@ -94,6 +94,11 @@ impl CardIndex {
         self.vectors.search(query, k, floor, admit)
     }
 
+    /// Every card, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &CardFacts)> {
+        self.cards.iter().map(|(n, c)| (*n, c))
+    }
+
     /// Cards of one turn, by number.
     pub fn of(&self, id: InteractionId) -> impl Iterator<Item = (u64, &CardFacts)> {
         self.cards

@@ -3,8 +3,10 @@
 //! the indexes and the disk; nothing here does.
 
 pub mod cards;
+pub mod deliberation;
 pub mod features;
 pub mod late;
+pub mod ledger;
 pub mod query;
 
 pub use query::{Filters, Query, QueryFrame};

@@ -30,10 +30,21 @@ pub struct LoadedTurn {
     pub derived: Option<Derived>,
 }
 
+/// A turn with its derived data and its token vectors.
+#[derive(Debug, Clone)]
+pub struct Scanned {
+    /// The turn; its validity is for the lineage to say.
+    pub turn: StoredTurn,
+    /// What was derived from it; none while its analysis is still to come.
+    pub derived: Option<Derived>,
+    /// Its token vectors, one after the other.
+    pub tokens: Vec<i8>,
+}
+
 const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,
     session_id, provenance, metadata, tokens, archived";
 const DERIVED: &str =
-    "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, vectors,
+    "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, derived.vectors,
     card_vectors";
 
 fn turn_of(row: &Row<'_>) -> rusqlite::Result<StoredTurn> {
@@ -121,6 +132,32 @@ impl Store {
             })?;
         }
         Ok(())
+    }
+
+    /// Up to `limit` turns from `from` on, in id order, with all that was read of them
+    /// and their token vectors: what a scan of the history needs.
+    pub fn chunk(&self, ns: &Namespace, from: u64, limit: u32) -> Result<Vec<Scanned>> {
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT {TURN}, {DERIVED}, token_vector.vectors FROM turn
+             LEFT JOIN derived ON derived.key = turn.key
+             LEFT JOIN token_vector ON token_vector.key = turn.key
+             WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key LIMIT ?3"
+        ))?;
+        let mut rows = statement.query(params![ns.key(from), ns.range().1, limit])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let tokens: Option<Vec<u8>> = row.get(24)?;
+            found.push(Scanned {
+                turn: turn_of(row)?,
+                derived: derived_of(row, 14)?,
+                tokens: tokens
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(u8::cast_signed)
+                    .collect(),
+            });
+        }
+        Ok(found)
     }
 
     /// Up to `limit` turns from `from` on, in id order.

@@ -1,0 +1,77 @@
+"""The one seam where a language model can take part in the memory's own decisions.
+
+Whatever has a ``complete_json`` will do; :class:`~ebbtide.llm.LlmClient` has one. The
+memory works without: a call that fails leaves the decision to the deterministic rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from ebbtide import _core
+from ebbtide.errors import EbbtideError, ExternalError
+from ebbtide.llm.replies import Usage
+
+__all__ = ["FAILURES", "JsonModel", "Meter"]
+
+FAILURES = (EbbtideError, OSError, ValueError, LookupError, TypeError)
+"""What a model's failing looks like: a time-out, a refused connection, a reply that is
+no JSON or not what was asked for."""
+
+
+@runtime_checkable
+class JsonModel(Protocol):
+    """A language model that replies with a JSON object."""
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """A reply that satisfies a JSON schema.
+
+        Args:
+            system: Who the model is and how it replies.
+            user: What is asked.
+            schema: JSON schema of the reply, an object.
+
+        Raises:
+            ExternalError: The model cannot be reached, refuses or replies with
+                something else.
+        """
+        ...
+
+
+class Meter:
+    """A model whose use is counted, replies from a cache at what they once cost."""
+
+    def __init__(self, model: JsonModel) -> None:
+        """Count from now on."""
+        self._model = model
+        self._counted = Usage()
+        self._before = self._reported()
+
+    @property
+    def usage(self) -> Usage:
+        """What was used: as the model reports it, else counted with ``cl100k_base``."""
+        reported = self._reported()
+        if reported is None or self._before is None:
+            return self._counted
+        return reported - self._before
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """The model's reply.
+
+        Raises:
+            ExternalError: ``llm.answer``: it is no object; or what the model raises.
+        """
+        reply = self._model.complete_json(system, user, schema)
+        if not isinstance(reply, dict):
+            message = f"the language model replied with {type(reply).__name__}, not an object"
+            raise ExternalError(message, "llm.answer")
+        asked = sum(_core.count_tokens(text, "cl100k_base") for text in (system, user))
+        said = _core.count_tokens(json.dumps(reply), "cl100k_base")
+        self._counted += Usage(asked, said, 1, 1)
+        return reply
+
+    def _reported(self) -> Usage | None:
+        logical = getattr(self._model, "logical", None)
+        return logical if isinstance(logical, Usage) else None
