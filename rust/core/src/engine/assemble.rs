@@ -52,7 +52,9 @@ impl Engine {
         for c in joined {
             let rank = recall.evidence.len() + 1;
             // Erased by the writer while this reader was at it: it is passed over.
-            if let Some(turn) = self.store().turn(&self.namespace, c.id)? {
+            // The store is let go before its support is read from it.
+            let turn = self.store().turn(&self.namespace, c.id)?;
+            if let Some(turn) = turn {
                 let turn = self.complete(turn);
                 let evidence = self.evidence(c, turn, rank, &query.frame, r)?;
                 recall.evidence.push(evidence);
