@@ -11,6 +11,7 @@ import typer
 from ebbtide.cli import (
     answering,
     asking,
+    benching,
     comparing,
     configuring,
     consolidating,
@@ -53,6 +54,7 @@ app.command(epilog=keeping.LOAD_EXAMPLES)(keeping.load)
 app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
 app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
 app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
+app.command(epilog=benching.EXAMPLES)(benching.bench)
 app.add_typer(configuring.app, name="config")
 for command in (
     comparing.ablate,
