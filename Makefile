@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 MODEL := dist/ebbtide_model_bge_small_en-1.5.0-py3-none-any.whl
 RUST := $(shell find rust -name '*.rs' -o -name '*.toml') Cargo.toml
 
+DATA ?= ../shared/data
+RUNS ?= runs
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench docs results clean
+.PHONY: help setup demo test test-long lint bench performance docs results clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,11 +61,20 @@ bench: setup ## Benchmarks: kernels, write path, a replay of 100,000 turns
 	$(BIN)/python -m benches.million --turns 100000
 	cargo bench -p ebbtide-core
 
+performance: setup ## Measure this machine and write docs/performance.md (half an hour, idle; PEER=DIR adds dmf-memory)
+	mkdir -p $(RUNS)/performance
+	$(BIN)/ebbtide bench --out $(RUNS)/performance/bench.json
+	$(BIN)/python benches/replay.py --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/performance/replay.json
+	$(BIN)/python benches/scale.py --wall --sizes 1000 10000 100000 --ann --out $(RUNS)/performance/scale.json
+	$(BIN)/python -m benches.write_path --json $(RUNS)/performance/write_path.json
+	$(BIN)/python -m benches.million --json $(RUNS)/performance/million.json
+	$(if $(PEER),$(BIN)/python models/bge-small-en-v1.5/build.py --float32 $(RUNS)/performance/float32)
+	$(if $(PEER),$(BIN)/python benches/peer.py --data $(DATA)/locomo/locomo_dev5.json.gz --peer $(PEER) --peer-model $(RUNS)/performance/float32 --out $(RUNS)/performance/peer.json)
+	$(BIN)/python scripts/performance_page.py $(RUNS)/performance
+
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py
 
-DATA ?= ../shared/data
-RUNS ?= runs
 results: setup ## Evaluate on the public datasets in DATA and write docs/results.md (hours with PEER=DIR)
 	$(BIN)/ebbtide eval locomo --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/locomo $(if $(PEER),--peer $(PEER))
 	$(BIN)/ebbtide eval longmemeval --data $(DATA)/longmemeval/lme_s_dev18.jsonl.gz --out $(RUNS)/longmemeval $(if $(PEER),--peer $(PEER))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ebbtide.bench.figures import Figure, Machine
 
-__all__ = ["markdown", "read_json", "spoken", "write_json"]
+__all__ = ["markdown", "read_json", "sections", "spoken", "write_json"]
 
 
 def spoken(value: float | None) -> str:
@@ -22,20 +22,24 @@ def spoken(value: float | None) -> str:
 
 
 def markdown(figures: Iterable[Figure], machine: Machine, command: str) -> str:
+    """The tables, under how and where they were made."""
+    return f"Measured with `{command}`: {machine.sentence()}. Medians.\n\n{sections(figures)}"
+
+
+def sections(figures: Iterable[Figure]) -> str:
     """A table a section."""
-    lines = [f"Measured with `{command}`: {machine.sentence()}. Medians.", ""]
     by_section: dict[str, list[Figure]] = {}
     for figure in figures:
         by_section.setdefault(figure.section, []).append(figure)
+    lines = []
     for section, rows in by_section.items():
         lines += [f"### {section.capitalize()}", "", "| | at | median | p99 | unit |"]
         lines.append("|---|---:|---:|---:|---|")
         for row in rows:
             name = f"{row.name} ({row.note})" if row.note else row.name
             at = "" if row.size is None else f"{row.size:,}"
-            lines.append(
-                f"| {name} | {at} | {spoken(row.value)} | {spoken(row.p99)} | {row.unit} |"
-            )
+            cells = (name, at, spoken(row.value), spoken(row.p99), row.unit)
+            lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
 

@@ -41,6 +41,21 @@ except ImportError:
 print(json.dumps([imported - start, first - imported, peak]))
 """
 
+_RESIDENT = """
+import json, sys
+from itertools import cycle, islice
+import ebbtide
+from ebbtide.bench.workload import conversation
+turns = [{"text": turn["text"], "speaker": turn["speaker"]} for turn in conversation(500)]
+config = ebbtide.Config().replace(nlp={"analysis_cache": "analyses.db"})
+with ebbtide.Memory.open("resident.db", config=config) as memory:
+    memory.add_many(islice(cycle(turns), int(sys.argv[1])))
+    memory.retrieve("Who moved to Porto?")
+    with open("/proc/self/statm", encoding="ascii") as file:
+        print(json.dumps(int(file.read().split()[1]) * 4096 / 2**20))
+"""
+_RECORDS = 10_000
+
 
 @contextmanager
 def _memory(folder: Path, name: str, config: Config | None = None) -> Iterator[Memory]:
@@ -63,6 +78,16 @@ def start_up(folder: Path, rounds: int, turns: int) -> Iterator[Figure]:
     if None not in peaks:
         peak = statistics.median(peaks)
         yield Figure("start-up", "peak memory with 65 turns", "MB", peak, rounds=rounds)
+    if Path("/proc/self/statm").exists():
+        done = subprocess.run(
+            [sys.executable, "-c", _RESIDENT, str(_RECORDS)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+        )
+        resident = float(done.stdout)
+        yield Figure("start-up", "resident memory after a recall", "MB", resident, size=_RECORDS)
 
 
 def kernels(folder: Path, rounds: int, turns: int) -> Iterator[Figure]:
