@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -173,11 +174,15 @@ def test_ctrl_c_and_again(
     monkeypatch.setattr(chatgpt, "turns", interrupted)
     words = ("import", "chatgpt", export, "--store", store_path, "--batch-size", "2")
     assert run(*words) == 130
-    assert "at least 3 turns were stored; run the same command again" in capsys.readouterr().err
-    assert texts(store_path) == ALL[:3]
+    said = re.search(r"at least (\d) turns were stored; run the same", capsys.readouterr().err)
+    # It ends after the batch at hand; what was read ahead is read again.
+    assert said is not None
+    stored = int(said[1])
+    assert 0 < stored <= 4
+    assert texts(store_path) == ALL[:stored]
     monkeypatch.setattr(chatgpt, "turns", whole)
     assert run(*words, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["duplicates"] == 3
+    assert json.loads(capsys.readouterr().out)["duplicates"] == stored
     assert texts(store_path) == ALL
 
 

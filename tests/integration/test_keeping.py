@@ -24,6 +24,7 @@ from ebbtide import (
     _core,
 )
 from ebbtide.cli import main
+from ebbtide.inputs import prepare
 
 QUESTION = "Which port does the proxy use?"
 
@@ -210,7 +211,8 @@ def test_pending_turns_are_exported_as_pending_from_a_reader(
     filled: Path, config: Config, tmp_path: Path
 ) -> None:
     with Memory.open(filled, namespace="anabel", config=config) as memory:
-        memory._handle.journal([memory._prepare(Turn("Waiting for its analysis."))])
+        waiting = prepare(Turn("Waiting for its analysis."), max_chars=100)
+        memory._handle.journal([waiting])
         with Memory.open(filled, namespace="anabel", config=config, read_only=True) as reader:
             reader.export(tmp_path / "x.jsonl")
         memory.flush()

@@ -14,13 +14,26 @@ from reference.stand_ins import DyingEmbedder, StubAnalyser, scripted
 
 from ebbtide import Config, ExternalError, InputError, Memory, Store, Turn
 from ebbtide.analysis.ahead import CHUNK_CHARACTERS, CHUNK_TURNS, FIRST_CHUNK
+from ebbtide.analysis.beside import Beside
 from ebbtide.replay import ReplayJob, replay, replay_all
 
 TURNS = [scripted(number) for number in range(1000)]
 
 
+BEFORE: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def _those_of_other_tests() -> Iterator[None]:
+    """A memory that another test left open keeps its thread: it is none of ours."""
+    BEFORE.update(threading.enumerate())
+    yield
+    BEFORE.clear()
+
+
 def own_threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith("ebbtide")]
+    new = [t for t in threading.enumerate() if t not in BEFORE]
+    return [t.name for t in new if t.name.startswith("ebbtide")]
 
 
 def given(turns: list[dict[str, Any]]) -> list[Turn]:
@@ -74,7 +87,12 @@ def test_no_thread_is_left(stub: Config) -> None:
     assert own_threads() == []
 
 
-def test_the_thread_beside_goes_with_the_last_memory(cheap: Config) -> None:
+def test_the_thread_beside_goes_with_the_last_memory(
+    cheap: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if nobody else in this process had one.
+    monkeypatch.setattr(Beside, "_executor", None)
+    monkeypatch.setattr(Beside, "_users", 0)
     first, second = Memory.in_memory(config=cheap), Memory.in_memory(config=cheap)
     first.add("one")
     second.add("two")

@@ -55,4 +55,5 @@ class Beside:
         Beside._executor = None
 
 
-os.register_at_fork(after_in_child=Beside._forget)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=Beside._forget)

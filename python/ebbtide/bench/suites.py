@@ -94,13 +94,13 @@ def kernels(folder: Path, rounds: int, turns: int) -> Iterator[Figure]:
     """The array kernels over a million entries, and over a hundred thousand vectors."""
     import numpy as np
 
-    from ebbtide import kernels as array
+    from ebbtide.kernels import cosine_top_k, decay, prune
 
     draw = np.random.default_rng(1)
     size = 1_000_000
     omega, age = draw.random(size), draw.integers(0, 500, size)
     yield milliseconds(
-        "kernels", "decay and tiers", sample(lambda: array.decay(omega, age), rounds), size=size
+        "kernels", "decay and tiers", sample(lambda: decay(omega, age), rounds), size=size
     )
     tokens = draw.integers(5, 60, size)
     budget = int(tokens.sum()) * 9 // 10
@@ -108,14 +108,14 @@ def kernels(folder: Path, rounds: int, turns: int) -> Iterator[Figure]:
     yield milliseconds(
         "kernels",
         "budget pruning, a tenth evicted",
-        sample(lambda: array.prune(omega, adjustment, tokens, budget=budget), rounds),
+        sample(lambda: prune(omega, adjustment, tokens, budget=budget), rounds),
         size=size,
     )
     vectors = draw.standard_normal((100_000, 384)).astype(np.float32)
     yield milliseconds(
         "kernels",
         "exact cosine search, 384 dimensions, best 16",
-        sample(lambda: array.cosine_top_k(vectors, vectors[0], k=16), rounds),
+        sample(lambda: cosine_top_k(vectors, vectors[0], k=16), rounds),
         size=len(vectors),
     )
 
