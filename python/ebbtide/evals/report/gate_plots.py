@@ -47,7 +47,7 @@ def draw_gate(measured: Measured, folder: Path) -> list[Path]:
 
 
 def _signals(title: str, turns: Sequence[Judged]) -> bytes:
-    """RPE over its components, the thresholds, and the tier of every turn below."""
+    """Utility, surprise and RPE, smoothed over their own values, and the tiers below."""
     with drawing(9.0, 4.6) as figure:
         grid = figure.add_gridspec(2, 1, height_ratios=(12, 1))
         axes, strip = figure.add_subplot(grid[0]), figure.add_subplot(grid[1])
@@ -68,7 +68,7 @@ def _signals(title: str, turns: Sequence[Judged]) -> bytes:
 def _tier_strip(axes: Axes, turns: Sequence[Judged]) -> None:
     for tier, colour in _TIERS.items():
         spans = [(turn.place, 1) for turn in turns if turn.tier == tier]
-        axes.broken_barh(spans, (0, 1), color=colour, label=tier.replace("_", " "))
+        axes.broken_barh(spans, (0, 1), color=colour, linewidth=0, label=tier.replace("_", " "))
     axes.set_xlim(0, len(turns))
     axes.set_yticks([])
     axes.set_xlabel("turn")
