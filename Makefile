@@ -65,7 +65,7 @@ performance: setup ## Measure this machine and write docs/performance.md (half a
 	mkdir -p $(RUNS)/performance
 	$(BIN)/ebbtide bench --out $(RUNS)/performance/bench.json
 	$(BIN)/python benches/replay.py --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/performance/replay.json
-	$(BIN)/python benches/scale.py --wall --sizes 1000 10000 100000 --ann --out $(RUNS)/performance/scale.json
+	EBBTIDE_DATA=$(DATA) $(BIN)/python benches/scale.py --wall --sizes 1000 10000 100000 --ann --out $(RUNS)/performance/scale.json
 	$(BIN)/python -m benches.write_path --json $(RUNS)/performance/write_path.json
 	$(BIN)/python -m benches.million --json $(RUNS)/performance/million.json
 	$(if $(PEER),$(BIN)/python models/bge-small-en-v1.5/build.py --float32 $(RUNS)/performance/float32)

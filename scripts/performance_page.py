@@ -66,7 +66,7 @@ def scale(found: list[dict[str, Any]]) -> Iterator[str]:
     """Recall as the memory grows."""
     yield from ("## Recall as the memory grows", "")
     sizes = " ".join(str(row["records"]) for row in found)
-    yield from command(f"python benches/scale.py --sizes {sizes} --wall")
+    yield from command(f"EBBTIDE_DATA=DIR python benches/scale.py --sizes {sizes} --wall --ann")
     yield (
         "Jittered embeddings and facts of real turns; the question is read beforehand. Cold: "
         "nothing of the turns was read yet; warm: each question was asked before. Late "

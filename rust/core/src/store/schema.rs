@@ -169,7 +169,7 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
          PRAGMA secure_delete = ON;
          PRAGMA foreign_keys = ON;
          PRAGMA temp_store = MEMORY;
-         PRAGMA cache_size = -65536;"
+         PRAGMA cache_size = -16384;"
     ))?;
     for (from, migration) in MIGRATIONS.iter().enumerate().skip(version(conn)?) {
         conn.execute_batch(&format!(
