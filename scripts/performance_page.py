@@ -78,13 +78,12 @@ def scale(found: list[dict[str, Any]]) -> Iterator[str]:
             f"{row['records']:,}",
             *(spoken(row[state][name]) for state in ("cold", "warm") for name in ("p50", "p99")),
             spoken(row["open_s"]),
-            spoken(row["memory_bytes"] / 1024),
             spoken(row["disk_bytes"] / 1024),
         ]
         for row in found
     ]
     head = ["records", "cold p50 ms", "p99", "warm p50 ms", "p99"]
-    yield from table([*head, "open s", "KiB in memory a record", "KiB on disk"], rows)
+    yield from table([*head, "open s", "KiB on disk a record"], rows)
     graphs = [row for row in found if row.get("ann", {}).get("segments")]
     rows = [
         [
@@ -172,8 +171,9 @@ def page(folder: Path) -> str:
     lines = [
         "# Performance",
         "",
-        f"{Machine.here().sentence()}. Times are medians unless a column says otherwise; an",
-        "idle machine. This page is generated: `make performance`.",
+        f"{Machine.here().sentence()}.",
+        "Times are medians unless a column says otherwise, on a machine with little else to do.",
+        "This page is generated: `make performance`.",
         "",
     ]
     bench = folder / "bench.json"

@@ -46,9 +46,10 @@ def bench(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure this machine: start-up, replay, adding and recalling, on generated turns.
+    """Measure how fast it is on this machine.
 
-    Takes some minutes. Figures of different machines or of a busy one do not compare.
+    Start-up, replay, adding, recalling and the kernels, on generated turns; a minute or
+    two. Figures of different machines or of a busy one do not compare.
     """
     from dataclasses import asdict
 

@@ -141,7 +141,8 @@ def doctor(
             write(f"{place or 'the file'}: {one.what}")
         repairable = sum(one.repairable for one in found)
         if not found:
-            write(f"{store}: nothing wrong in {len(names)} memories")
+            memories = "1 memory" if len(names) == 1 else f"{len(names)} memories"
+            write(f"{store}: nothing wrong in {memories}")
         elif repairable:
             write(f"{repairable} of {len(found)} can be put right: run it again with --repair")
         else:
