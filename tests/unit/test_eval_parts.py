@@ -15,6 +15,8 @@ from ebbtide import Config, InputError, _core
 from ebbtide.evals import provenance, run
 from ebbtide.evals.parts import Pool, claim, claimed, write_json
 from ebbtide.evals.provenance import code, fingerprint, public_command
+from ebbtide.evals.run import finished
+from ebbtide.evals.systems import PEERS, POLICIES, SYSTEMS
 
 
 def test_the_same_run_goes_on_and_another_is_told_what_differs(tmp_path: Path) -> None:
@@ -146,3 +148,12 @@ def test_where_a_platform_tells_nothing_the_figure_is_missing(
     assert run._resident() is None
     monkeypatch.delattr("os.sysconf")
     assert "memory_gib" not in provenance.machine()
+
+
+def test_every_system_that_there_is_can_be_finished(tmp_path: Path) -> None:
+    every = [*SYSTEMS, *POLICIES, *PEERS]
+    for name in every:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "00001.parquet").touch()
+    assert finished(tmp_path, ["00001.parquet"]) == every
+    assert finished(tmp_path, ["00001.parquet", "00002.parquet"]) == []

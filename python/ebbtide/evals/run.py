@@ -164,7 +164,7 @@ def finished(folder: Path, names: Sequence[str]) -> list[str]:
     """
     return [
         system
-        for system in (*SYSTEMS, *PEERS)
+        for system in (*SYSTEMS, *POLICIES, *PEERS)
         if names and all((folder / system / name).exists() for name in names)
     ]
 

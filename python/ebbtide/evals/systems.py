@@ -55,7 +55,7 @@ PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
 """The DMF authors' package: as they set it for these datasets, with its own defaults,
 and as for the datasets with 20 pieces of evidence."""
 
-READERS = ("dense", "rrf", *PRESETS)
+READERS = ("dense", "rrf", *PRESETS, *POLICIES)
 """Systems that read turns with ebbtide's analyser, from its cache where there is one."""
 
 _COUNTER = "cl100k_base"
