@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ebbtide.cli.common import JsonOption
+from ebbtide.cli.comparing import base_config
 from ebbtide.cli.evaluating import CacheOption, DataOption, LimitOption, SetOption, WorkersOption
-from ebbtide.cli.evaluating import settings as parsed
 from ebbtide.cli.output import print_json, write
 from ebbtide.cli.progress import counting
 
@@ -39,12 +39,9 @@ def deliberation(
     as_json: JsonOption = False,
 ) -> None:
     """Measure escalation, and answers with and without a scan of the whole history."""
-    from ebbtide.config import Config
     from ebbtide.evals.deliberation import POLICIES, measure, outcomes
 
-    config = Config("default", parsed(setting or []))
-    if cache is not None:
-        config = config.replace(nlp={"analysis_cache": str(cache)})
+    config = base_config(None, cache, setting)
     with counting(data.name, "conversations") as progress:
         rows = measure(
             data,

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ebbtide.importers.files import Part
-from ebbtide.importers.ordering import in_order
+from ebbtide.importers.conversations import turns_of
 from ebbtide.importers.reading import Reading
 from ebbtide.importers.texts import (
     Words,
@@ -29,7 +28,6 @@ from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
 
-_FILE = re.compile(r"conversations(?:[-_]?\d+)?\.json(?:\.gz)?")
 _HIDDEN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _TOOL = [
     "code",
@@ -53,22 +51,7 @@ def looks_like(item: Mapping[str, Any]) -> bool:
 
 def turns(reading: Reading) -> Iterator[Turn]:
     """The turns of every conversation, the oldest conversation first."""
-    named = [part for part in reading.parts if _FILE.fullmatch(part.name)]
-    parts = named or (list(reading.parts) if len(reading.parts) == 1 else [])
-    if not parts:
-        words = "there is no conversations.json in it; give the zip that ChatGPT sent, or that file"
-        raise reading.error(words)
-    yield from in_order(reading, _conversations(reading, parts))
-
-
-def _conversations(reading: Reading, parts: list[Part]) -> Iterator[list[Turn]]:
-    for part in parts:
-        stream = reading.json(part)
-        for number, item in enumerate(stream.documents(), 1):
-            if not isinstance(item, Mapping) or not looks_like(item):
-                words = "is no ChatGPT conversation, it has no `mapping`; check the format"
-                raise reading.error(f"item {number} {words}", part.place)
-            yield _turns(reading, item)
+    return turns_of(reading, "ChatGPT", "mapping", looks_like, _turns)
 
 
 def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ebbtide.importers.files import Part
-from ebbtide.importers.ordering import in_order
+from ebbtide.importers.conversations import turns_of
 from ebbtide.importers.reading import Reading
 from ebbtide.importers.texts import (
     Words,
@@ -29,7 +28,6 @@ from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
 
-_FILE = re.compile(r"conversations(?:[-_]?\d+)?\.json(?:\.gz)?")
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 _UNSUPPORTED = re.compile(
     r"\s*```\s*\n\s*This block is not supported on your current device yet\.\s*```\s*"
@@ -43,21 +41,7 @@ def looks_like(item: Mapping[str, Any]) -> bool:
 
 def turns(reading: Reading) -> Iterator[Turn]:
     """The turns of every conversation, the oldest conversation first."""
-    named = [part for part in reading.parts if _FILE.fullmatch(part.name)]
-    parts = named or (list(reading.parts) if len(reading.parts) == 1 else [])
-    if not parts:
-        words = "there is no conversations.json in it; give the zip that Claude sent, or that file"
-        raise reading.error(words)
-    yield from in_order(reading, _conversations(reading, parts))
-
-
-def _conversations(reading: Reading, parts: list[Part]) -> Iterator[list[Turn]]:
-    for part in parts:
-        for number, item in enumerate(reading.json(part).documents(), 1):
-            if not isinstance(item, Mapping) or not looks_like(item):
-                words = "is no Claude conversation, it has no `chat_messages`; check the format"
-                raise reading.error(f"item {number} {words}", part.place)
-            yield _turns(reading, item)
+    return turns_of(reading, "Claude", "chat_messages", looks_like, _turns)
 
 
 def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:
