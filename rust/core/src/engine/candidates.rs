@@ -7,13 +7,12 @@ use super::{Engine, TurnMeta};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::index::Found;
-use crate::retrieve::features::{self, Answerability};
+use crate::retrieve::features;
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::text::{self, fold};
 use crate::types::{InteractionId, Signals, Validity};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 impl Engine {
     pub(super) fn admits(&self, m: &TurnMeta, f: &Filters) -> bool {
@@ -216,17 +215,7 @@ fn merge(mut all: Vec<((Option<u64>, InteractionId), usize, f64)>) -> Vec<Candid
             channels.set(*channel, *score);
         }
         let (card, id) = same[0].0;
-        pool.push(Candidate {
-            id,
-            card,
-            channels,
-            answerability: Answerability::default(),
-            terms: BTreeMap::new(),
-            score: 0.0,
-            confidence: 0.0,
-            dropped: None,
-            known: Arc::default(),
-        });
+        pool.push(Candidate::new(id, card, channels));
     }
     pool
 }

@@ -18,7 +18,6 @@ use crate::text::fold;
 use crate::types::{InteractionId, Relation, Validity};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// What somebody else, such as a language model, decided in the gates' or the scan's
 /// place.
@@ -349,17 +348,8 @@ impl Engine {
             .map(|c| c.id)
             .collect();
         for (id, score) in kept.into_iter().filter(|(id, _)| !known.contains(id)) {
-            pool.push(Candidate {
-                id,
-                card: None,
-                channels: Channels::of(DELIBERATION, score),
-                answerability: features::Answerability::default(),
-                terms: BTreeMap::new(),
-                score: 0.0,
-                confidence: 0.0,
-                dropped: None,
-                known: Arc::default(),
-            });
+            let channels = Channels::of(DELIBERATION, score);
+            pool.push(Candidate::new(id, None, channels));
         }
     }
 }

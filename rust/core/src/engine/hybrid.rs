@@ -7,10 +7,8 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::order::best_first;
 use crate::retrieve::Query;
-use crate::retrieve::features::Answerability;
 use crate::types::InteractionId;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// k of reciprocal rank fusion (Cormack et al. 2009).
 const FUSION: f64 = 60.0;
@@ -25,10 +23,11 @@ impl Engine {
         query: &Query,
         config: &Config,
         options: &RecallOptions,
-        admit: &impl Fn(InteractionId) -> bool,
     ) -> Result<Recall> {
         let r = &config.retrieval;
         let reach = 2 * options.limit.unwrap_or(r.final_recall_limit);
+        let allowed = self.metadata_filter(&options.filters)?;
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
         let stems = self.query_stems(&query.frame);
         let dense = self.flat.search(&query.vector, reach, -1.0, admit);
         let sparse = self.bm25.bm25(&stems, reach, admit);
@@ -54,12 +53,13 @@ impl Engine {
         query: &Query,
         config: &Config,
         options: &RecallOptions,
-        admit: &impl Fn(InteractionId) -> bool,
     ) -> Result<Recall> {
         let c = &self.config.policy.rpe;
         if !self.gated() || self.gate.skipped().is_empty() {
             return Ok(recall);
         }
+        let allowed = self.metadata_filter(&options.filters)?;
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
         let nearest = self.flat.search(&query.vector, 1, -1.0, admit);
         if nearest.first().is_some_and(|hit| hit.1 >= c.fallback_below) {
             return Ok(recall);
@@ -107,17 +107,8 @@ fn fused(lists: &[(usize, Hits)]) -> Vec<Candidate> {
         let mut place = FUSION;
         for (id, score) in hits {
             place += 1.0;
-            let c = found.entry(*id).or_insert_with(|| Candidate {
-                id: *id,
-                card: None,
-                channels: Channels::default(),
-                answerability: Answerability::default(),
-                terms: BTreeMap::new(),
-                score: 0.0,
-                confidence: 0.0,
-                dropped: None,
-                known: Arc::default(),
-            });
+            let new = || Candidate::new(*id, None, Channels::default());
+            let c = found.entry(*id).or_insert_with(new);
             c.channels.set(*channel, *score);
             c.score += 1.0 / place;
             c.terms.insert("rrf", c.score);

@@ -94,6 +94,23 @@ pub(super) struct Candidate {
     pub(super) known: Arc<Known>,
 }
 
+impl Candidate {
+    /// A candidate that nothing but its channels is known of.
+    pub(super) fn new(id: InteractionId, card: Option<u64>, channels: Channels) -> Self {
+        Self {
+            id,
+            card,
+            channels,
+            answerability: Answerability::default(),
+            terms: BTreeMap::new(),
+            score: 0.0,
+            confidence: 0.0,
+            dropped: None,
+            known: Arc::default(),
+        }
+    }
+}
+
 /// Score by channel of one candidate; there are thousands of them, so it is a row of
 /// places and no map.
 #[derive(Debug, Clone, Copy, Default)]
@@ -197,11 +214,9 @@ impl Engine {
         } else {
             0
         };
-        let allowed = self.metadata_filter(&options.filters)?;
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
         if r.fusion == "rrf" {
-            let recall = self.recall_hybrid(query, config, options, &admit)?;
-            return self.fall_back(recall, query, config, options, &admit);
+            let recall = self.recall_hybrid(query, config, options)?;
+            return self.fall_back(recall, query, config, options);
         }
         loop {
             let ranked = match first.take() {
@@ -214,7 +229,7 @@ impl Engine {
             // further. The paper never yields more than its prefetches do.
             let short = options.limit.is_some() && recall.evidence.len() < wanted;
             if !short || !r.late_interaction || all {
-                return self.fall_back(recall, query, config, options, &admit);
+                return self.fall_back(recall, query, config, options);
             }
             reach = 4 * reach.max(r.late_interaction_k);
         }
