@@ -215,7 +215,7 @@ def _stays(life: Mapping[str, Any], decay: Decay) -> str:
     now, omega = life["now"], life["score"]["omega"]
     newer = now["newer_turns"]
     said = (
-        f"In the active memory: Ω_eff is {now['effective']:.2f} after {_turns(newer, 'newer ')}, "
+        f"In the active memory: its effective score is {now['effective']:.2f} after {_turns(newer, 'newer ')}, "
         f"which is {now['tier']}."
     )
     whole = decay.life(omega)
@@ -228,13 +228,13 @@ def _went(fate: str, left: Mapping[str, Any]) -> str:
     at, detail = left["at"], left["detail"]
     if fate == "hard_kill":
         return (
-            f"Archived after turn {at}: Ω_eff had decayed to {detail['effective']:.4f}, "
+            f"Archived after turn {at}: its effective score had decayed to {detail['effective']:.4f}, "
             f"below the floor of {detail['threshold']:g}."
         )
     if fate == "budget":
         return (
             f"Archived after turn {at}: the active memory held more than {detail['budget']:,} "
-            f"tokens, and this turn had the least priority, {detail['score']:.2f} = Ω_eff "
+            f"tokens, and this turn had the least priority, {detail['score']:.2f} = effective "
             f"{detail['effective']:.2f} + bonus {detail['bonus']:.2f} − penalty "
             f"{detail['penalty']:.2f}."
         )
@@ -248,10 +248,10 @@ def words_of(decision: Mapping[str, Any]) -> str:
     """One line of the log in words."""
     kind, detail = decision["kind"], decision["detail"]
     if kind == "tier":
-        return f"{detail['from']} → {detail['to']} (Ω_eff {detail['effective']:.2f})"
+        return f"{detail['from']} → {detail['to']} (at {detail['effective']:.2f})"
     if kind in _LEAVES and kind != "skip":
         why = "too weak to stay" if kind == "evict_kill" else "the token budget was full"
-        return f"archived: {why} (Ω_eff {detail['effective']:.4f})"
+        return f"archived: {why} (at {detail['effective']:.4f})"
     if kind in ("supersede", "relate"):
         about = f" on {detail['topic']}" if detail.get("topic") else ""
         return f"turn {detail['by']} {detail['relation'].replace('_', ' ')} it{about}"

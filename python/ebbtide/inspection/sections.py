@@ -161,17 +161,17 @@ def _thread(thread: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]]) ->
 
 def _knot(row: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> Html:
     said = [
-        f"{edge['relation'].replace('_', ' ')} turn {edge['older']}"
+        f"{edge['relation'].replace('_', ' ')} {edge['older']}"
         + (" (said by the caller)" if edge["by_caller"] else "")
         for edge in edges
     ]
-    where = " · ".join(part for part in (row["speaker"] or row["role"], row["day"]) if part)
     return element(
         "li",
         element(
             "p",
             element("a", f"Turn {row['id']}", href=f"#turn-{row['id']}"),
-            element("span", where, class_="soft"),
+            element("span", row["speaker"] or row["role"], class_="soft"),
+            element("span", row["day"] or "", class_="soft day"),
             *(element("span", words, class_="mark") for words in said),
             element("span", row["validity"], class_="mark gone")
             if row["validity"] != "current"
@@ -210,10 +210,15 @@ def _card(row: Mapping[str, Any], card: Mapping[str, Any]) -> Html:
     gone = card["validity"] != "current"
     return element(
         "li",
-        element("span", f"not {predicate}" if card["negated"] else predicate, class_="predicate"),
-        element("span", card["object"], class_="object"),
-        element("span", card["validity"], class_="mark gone") if gone else None,
-        element("span", card["kind"].replace("_", " "), class_="soft"),
+        element(
+            "p",
+            element(
+                "span", f"not {predicate}" if card["negated"] else predicate, class_="predicate"
+            ),
+            element("span", card["object"], class_="object"),
+            element("span", card["validity"], class_="mark gone") if gone else None,
+            element("span", card["kind"].replace("_", " "), class_="soft"),
+        ),
         element(
             "a",
             f"{row['id']}",

@@ -1,5 +1,5 @@
 // The decay of one turn: Ω_eff over newer turns, between the tiers' bounds.
-const FRAME = { width: 640, height: 190, left: 34, right: 10, top: 10, bottom: 24 };
+const FRAME = { height: 190, left: 34, right: 10, top: 10, bottom: 24 };
 
 function effective(row, newer) {
   return row.omega * Math.exp(-row.rate * newer);
@@ -35,11 +35,11 @@ function line(row, from, to, x, y) {
   return `M${points.join("L")}`;
 }
 
-function curveChart(row, settings, newest) {
+function curveChart(row, settings, newest, width) {
   const gone = row.left_at !== null && row.left_at !== undefined;
   const lived = Math.max((gone ? row.left_at : newest) - row.id, 0);
   const wide = Math.max(lived, reach(row, settings) ?? lived, 10);
-  const { width, height, left, right, top, bottom } = FRAME;
+  const { height, left, right, top, bottom } = FRAME;
   const x = (newer) => left + newer / wide * (width - left - right);
   const y = (value) => top + (1 - value) * (height - top - bottom);
   const marks = [1, settings.healthy_min, settings.critical_max, settings.floor]
@@ -55,7 +55,7 @@ function curveChart(row, settings, newest) {
     class: gone ? "end" : `now ${row.fate}`, cx: x(lived), cy: y(effective(row, lived)), r: 5,
   });
   return el("figure", { class: "decay" },
-    el("figcaption", null, "Ω_eff over newer turns"),
+    el("figcaption", null, "Effective score over newer turns"),
     svg("svg", {
       viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": curveWords(row, settings, lived, gone),
     }, ...marks, ahead, ...parts, end, ...ticks(wide, x, height - 6)));

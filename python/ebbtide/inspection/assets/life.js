@@ -95,8 +95,11 @@ function block(title, ...content) {
 function showLife(details, row, data) {
   if (details.dataset.shown || row.omega === undefined) return;
   details.dataset.shown = "yes";
-  details.querySelector(".life").append(
-    curveChart(row, data.settings, data.newest),
+  const place = details.querySelector(".life");
+  // Drawn as wide as there is room, so that its letters keep their size on a phone.
+  const width = Math.min(Math.max(place.firstElementChild.clientWidth, 280), 700);
+  place.append(
+    curveChart(row, data.settings, data.newest, width),
     el("div", { class: "blocks" }, ...[
       scorePart(row), decisionsPart(row), readPart(row), lineagePart(row), cardsPart(row),
       gatePart(row), recurrencePart(row),

@@ -30,14 +30,23 @@ function verdict(trace) {
   return trace.knows ? `The memory answers: ${sure}.` : `The memory may not know: ${sure}.`;
 }
 
+const FRAME_WORDS = {
+  subject_focus: "about",
+  predicate_canonical: "predicate",
+  answer_type: "asks for",
+  temporal_intent: "time",
+  first: "from",
+  last: "to",
+  currentness: "currentness",
+  polarity: "polarity",
+  terms: "terms",
+};
+
 function frameWords(frame) {
-  const plain = (value) => {
-    if (Array.isArray(value)) return value.map(plain).join(", ");
-    return value && typeof value === "object" ? value.text ?? JSON.stringify(value) : String(value);
-  };
-  const names = ["subject_focus", "predicate_canonical", "answer_type", "temporal_intent",
-    "first", "last", "currentness", "polarity", "terms"];
-  return pairs(names.filter((name) => name in frame).map((name) => [words(name), plain(frame[name])]));
+  const plain = (value) => (Array.isArray(value) ? value.map(words).join(", ") : words(value));
+  const shown = Object.entries(FRAME_WORDS)
+    .filter(([name]) => name in frame && frame[name] !== "none");
+  return pairs(shown.map(([name, label]) => [label, plain(frame[name])]));
 }
 
 function candidateItem(row, known) {
