@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
 from rich.live import Live
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -55,6 +56,10 @@ class StackedBar:
             drawn = end
         line.append(empty * (self._width - drawn), style="dim")
         yield line
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """As wide as it is, in a table too."""
+        return Measurement(self._width, self._width)
 
 
 class ReplayView:

@@ -162,4 +162,3 @@ def _wanted(
     known = ", ".join(names) or "none, their messages are one conversation"
     message = f"no conversation in the files is called {conversation!r}; there are: {known}"
     raise InputError(message, "input.transcript")
-

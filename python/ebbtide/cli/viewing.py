@@ -35,9 +35,7 @@ PLOT_EXAMPLES = examples(
 
 _LIMIT = 2_000  # as in ebbtide.inspection, which is not imported for the help
 
-LimitOption = Annotated[
-    int, typer.Option("--limit", min=1, help="Most turns, the newest ones.")
-]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, help="Most turns, the newest ones.")]
 
 
 def inspect(

@@ -26,8 +26,11 @@ _ROW, _LANE, _DOT = 64, 14, 5
 
 
 def fade(row: Mapping[str, Any], newest: int, decay: Decay) -> Html | None:
-    """A turn's decay as a small curve, coloured by the tiers it passed; None before analysis."""
-    if "omega" not in row:
+    """A turn's decay as a small curve, coloured by the tiers it passed.
+
+    None before its analysis, and where it never was in the active memory.
+    """
+    if "omega" not in row or row["fate"] == "skip":
         return None
     width, height = _FADE
     last = row["left_at"] if row["left_at"] is not None else newest
@@ -39,9 +42,10 @@ def fade(row: Mapping[str, Any], newest: int, decay: Decay) -> Html | None:
             for n in _steps(start, end)
         ]
         base = _trim(height)
-        area = f"M{points[0]}L{' '.join(points[1:])}V{base}H{points[0].split()[0]}Z"
+        line = f"M{points[0]}L{' '.join(points[1:])}"
+        area = f"{line}V{base}H{points[0].split()[0]}Z"
         parts.append(element("path", class_=f"area {tier}", d=area))
-        parts.append(element("path", class_=f"curve {tier}", d=f"M{points[0]}L{' '.join(points[1:])}"))
+        parts.append(element("path", class_=f"curve {tier}", d=line))
     if row["left_at"] is not None and lived < HORIZON:
         x = _trim(lived / HORIZON * width)
         parts.append(element("path", class_="end", d=f"M{x} {height - 7}V{height}"))
@@ -88,8 +92,7 @@ def omega_chart(rows: Sequence[Mapping[str, Any]], decay: Decay) -> Html:
         for fate in reversed(FATES)
         if fate in stems
     ]
-    for level in (decay.healthy_min, decay.critical_max):
-        parts.append(_rule(_HIGH * (1.0 - level)))
+    parts += [_rule(_HIGH * (1.0 - bound)) for bound in (decay.healthy_min, decay.critical_max)]
     return _svg("chart", _WIDE, _HIGH, parts, stretched=True)
 
 
@@ -143,14 +146,14 @@ def _band(below: Sequence[int], above: Sequence[int], top: int) -> str:
     return "M" + "L".join(f"{_trim(x)} {_trim(y)}" for x, y in path) + "Z"
 
 
-def gutter(thread: Mapping[str, Any]) -> Html:
-    """The relations of a lineage thread as arcs beside its turns, a row a turn."""
-    places = {number: place for place, number in enumerate(thread["turns"])}
-    lanes = max(edge["lane"] for edge in thread["edges"]) + 1
+def gutter(turns: Sequence[int], edges: Sequence[Mapping[str, Any]]) -> Html:
+    """Relations of a lineage thread as arcs beside its turns, a row a turn."""
+    places = {number: place for place, number in enumerate(turns)}
+    lanes = max((edge["lane"] for edge in edges), default=0) + 1
     width = lanes * _LANE + 2 * _DOT + 4
     middle = width - _DOT - 2
     parts: list[str] = []
-    for edge in thread["edges"]:
+    for edge in edges:
         upper = places[edge["older"]] * _ROW + _ROW / 2
         lower = places[edge["newer"]] * _ROW + _ROW / 2
         side = middle - (edge["lane"] + 1) * _LANE

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ebbtide.inputs import shown
 from ebbtide.errors import InputError
+from ebbtide.inputs import shown
 from ebbtide.inspection.life import Decay, row_of
 from ebbtide.inspection.lineage import threads
 from ebbtide.inspection.questions import replayed

@@ -192,9 +192,7 @@ def topic_words(topic: str | None) -> str:
     return ": ".join((topic or "").split("\x1f"))
 
 
-def _why(
-    life: Mapping[str, Any], fate: str, left: Mapping[str, Any] | None, decay: Decay
-) -> str:
+def _why(life: Mapping[str, Any], fate: str, left: Mapping[str, Any] | None, decay: Decay) -> str:
     """In one or two sentences, why the turn is where it is."""
     if life["turn"]["state"] == "active":
         said = _stays(life, decay)
@@ -215,8 +213,8 @@ def _stays(life: Mapping[str, Any], decay: Decay) -> str:
     now, omega = life["now"], life["score"]["omega"]
     newer = now["newer_turns"]
     said = (
-        f"In the active memory: its effective score is {now['effective']:.2f} after {_turns(newer, 'newer ')}, "
-        f"which is {now['tier']}."
+        f"In the active memory: its effective score is {now['effective']:.2f} after "
+        f"{_turns(newer, 'newer ')}, which is {now['tier']}."
     )
     whole = decay.life(omega)
     if whole is None:
@@ -228,8 +226,8 @@ def _went(fate: str, left: Mapping[str, Any]) -> str:
     at, detail = left["at"], left["detail"]
     if fate == "hard_kill":
         return (
-            f"Archived after turn {at}: its effective score had decayed to {detail['effective']:.4f}, "
-            f"below the floor of {detail['threshold']:g}."
+            f"Archived after turn {at}: its effective score had decayed to "
+            f"{detail['effective']:.4f}, below the floor of {detail['threshold']:g}."
         )
     if fate == "budget":
         return (
@@ -246,7 +244,8 @@ def _went(fate: str, left: Mapping[str, Any]) -> str:
 
 def words_of(decision: Mapping[str, Any]) -> str:
     """One line of the log in words."""
-    kind, detail = decision["kind"], decision["detail"]
+    kind: str = decision["kind"]
+    detail = decision["detail"]
     if kind == "tier":
         return f"{detail['from']} → {detail['to']} (at {detail['effective']:.2f})"
     if kind in _LEAVES and kind != "skip":

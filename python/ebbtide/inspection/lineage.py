@@ -60,11 +60,12 @@ def _lanes(edges: list[dict[str, Any]]) -> None:
     taken: list[list[tuple[int, int]]] = []
     for edge in sorted(edges, key=lambda e: (e["newer"] - e["older"], e["newer"], e["topic"])):
         low, high = edge["older"], edge["newer"]
-        for lane, spans in enumerate(taken):
-            if all(high <= start or low >= end for start, end in spans):
-                break
-        else:
-            lane, spans = len(taken), []
-            taken.append(spans)
-        spans.append((low, high))
-        edge["lane"] = lane
+        free = (
+            lane
+            for lane, spans in enumerate(taken)
+            if all(high <= start or low >= end for start, end in spans)
+        )
+        edge["lane"] = next(free, len(taken))
+        if edge["lane"] == len(taken):
+            taken.append([])
+        taken[edge["lane"]].append((low, high))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-from typing import Union
 
 __all__ = ["Html", "element", "join", "number", "plural"]
 
 _VOID = frozenset({"input", "meta", "path", "line", "rect", "circle"})
 
-Attribute = Union[str, int, float, bool, None]
+Attribute = str | int | float | bool | None
 
 
 class Html(str):

@@ -111,7 +111,9 @@ def _main(data: Mapping[str, Any]) -> Html:
             sections.lineage(data),
         ),
         _section(
-            "cards", "Cards", "What the turns state, by whom or what it is about.",
+            "cards",
+            "Cards",
+            "What the turns state, by whom or what it is about.",
             sections.cards(rows),
         ),
         None
@@ -156,9 +158,7 @@ def _questions(data: Mapping[str, Any]) -> Html:
             element(
                 "label",
                 element("span", "Ask again"),
-                element(
-                    "input", type="search", name="question", list="saved", autocomplete="off"
-                ),
+                element("input", type="search", name="question", list="saved", autocomplete="off"),
                 class_="field",
             ),
             element("datalist", *options, id="saved"),

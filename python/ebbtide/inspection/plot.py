@@ -21,7 +21,7 @@ __all__ = ["FORMATS", "draw_memory"]
 FORMATS = ("png", "svg")
 _COLOURS = {
     "healthy": "#1767c4",
-    "unstable": "#d98c00",
+    "unstable": "#c27a00",
     "critical": "#a8285a",
     "archived": "#b5b2aa",
 }

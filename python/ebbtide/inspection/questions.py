@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ebbtide.memory import Memory
-from ebbtide.types import Turn
 
 __all__ = ["replayed"]
 
@@ -37,41 +36,61 @@ def replayed(memory: Memory, question: str) -> dict[str, Any]:
         "confidence": _short(best),
         "knows": best is not None and best >= _KNOWS,
         "fates": dict(Counter(row["fate"] for row in candidates)),
-        "evidence": [_evidence(row) for row in evidence],
-        "candidates": [_candidate(row, memory.get(row["interaction_id"])) for row in shown],
+        "evidence": [_evidence(row, candidates, memory) for row in evidence],
+        "candidates": [_candidate(row, memory) for row in shown],
         "left_out": len(candidates) - len(shown),
         "deliberation": _deliberation(found["deliberation"]),
     }
 
 
-def _evidence(row: Mapping[str, Any]) -> dict[str, Any]:
-    support = row["support"]
+def _evidence(
+    row: Mapping[str, Any], candidates: Sequence[Mapping[str, Any]], memory: Memory
+) -> dict[str, Any]:
+    """A piece of evidence with the terms that ranked it; a scan finds some without any."""
+    number = row["turn"]["interaction_id"]
+    ranked = next((c for c in candidates if c["rank"] and c["interaction_id"] == number), None)
+    terms = row["features"] if ranked is None else _terms(ranked)
     return {
+        **_said(number, memory),
         "rank": row["rank"],
+        "fate": "kept",
         "kind": row["kind"],
-        "score": _short(row["score"]),
-        "confidence": _short(row["confidence"]),
-        "turn": row["turn"]["interaction_id"],
+        **_scores(row, terms),
         "support": [
-            {"turn": s["turn"]["interaction_id"], "relation": s["relation"]} for s in support
+            {"turn": s["turn"]["interaction_id"], "relation": s["relation"]} for s in row["support"]
         ],
     }
 
 
-def _candidate(row: Mapping[str, Any], turn: Turn) -> dict[str, Any]:
-    text = " ".join(turn.text.split())
+def _candidate(row: Mapping[str, Any], memory: Memory) -> dict[str, Any]:
     return {
-        "turn": row["interaction_id"],
+        **_said(row["interaction_id"], memory),
         "rank": row["rank"],
         "fate": row["fate"],
+        "kind": "raw" if row["card"] is None else "card",
+        **_scores(row, _terms(row)),
+    }
+
+
+def _terms(row: Mapping[str, Any]) -> Mapping[str, float]:
+    """What a candidate's score is made of; what was dropped early has its features alone."""
+    return row["terms"] or {**row["features"], **row["penalties"]}
+
+
+def _scores(row: Mapping[str, Any], terms: Mapping[str, float]) -> dict[str, Any]:
+    return {
         "score": _short(row["score"]),
         "confidence": _short(row["confidence"]),
-        "card": row["card"] is not None,
         "channels": {name: _short(value) for name, value in row["channels"].items()},
-        "terms": {
-            name: _short(value)
-            for name, value in (row["terms"] or {**row["features"], **row["penalties"]}).items()
-        },
+        "terms": {name: _short(value) for name, value in terms.items()},
+    }
+
+
+def _said(number: int, memory: Memory) -> dict[str, Any]:
+    turn = memory.get(number)
+    text = " ".join(turn.text.split())
+    return {
+        "turn": number,
         "who": turn.speaker or turn.role,
         "day": None if turn.utc is None else turn.utc.date().isoformat(),
         "validity": turn.validity,

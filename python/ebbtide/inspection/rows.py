@@ -18,7 +18,7 @@ FATE_WORDS = {
     "unstable": "unstable",
     "critical": "critical",
     "hard_kill": "decayed",
-    "budget": "budget",
+    "budget": "over budget",
     "skip": "kept out",
     "archived": "archived",
     "pending": "waiting",
@@ -31,11 +31,12 @@ def timeline(rows: Sequence[Mapping[str, Any]], newest: int, decay: Decay) -> Ht
     parts = []
     for place, (_, held) in enumerate(groupby(rows, key=_group)):
         members = list(held)
+        dated = len({row["day"] for row in members}) > 1
         parts.append(
             element(
                 "section",
                 element("h3", _heading(members), id=f"part-{place}"),
-                element("ol", *(_row(row, newest, decay) for row in members)),
+                element("ol", *(_row(row, newest, decay, dated=dated) for row in members)),
                 class_="part",
                 aria_labelledby=f"part-{place}",
             )
@@ -59,14 +60,15 @@ def _heading(rows: Sequence[Mapping[str, Any]]) -> Html:
     return join(name, " ", element("span", " · ".join(rest), class_="soft"))
 
 
-def _row(row: Mapping[str, Any], newest: int, decay: Decay) -> Html:
+def _row(row: Mapping[str, Any], newest: int, decay: Decay, *, dated: bool) -> Html:
+    said_at = f"{row['day']} {row['time']}" if dated else row["time"]
     summary = element(
         "summary",
         element("span", f"{row['id']}", class_="no"),
         element(
             "span",
             element("span", row["speaker"] or row["role"], class_="who"),
-            None if row["time"] is None else element("time", row["time"], datetime=_moment(row)),
+            None if row["time"] is None else element("time", said_at, datetime=_moment(row)),
             *_marks(row),
             class_="head",
         ),

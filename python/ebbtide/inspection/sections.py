@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ebbtide.inspection.charts import active_chart, gutter, omega_chart, token_chart, token_top
@@ -14,6 +14,12 @@ __all__ = ["cards", "charts", "episodes", "lineage", "summary"]
 
 _THREADS = 200
 """Lineage threads that are drawn; the newest ones."""
+
+_KNOTS = 40
+"""Turns of a thread that are drawn; the newest ones."""
+
+_CARDS = 12
+"""Cards of a subject that are in view at once; the rest opens."""
 
 
 def summary(memory: Mapping[str, Any]) -> Html:
@@ -77,6 +83,7 @@ def charts(data: Mapping[str, Any], decay: Decay) -> Html:
     rows, series = data["turns"], data["series"]
     most = max((sum(c) for c in zip(*(series[t] for t in TIERS), strict=True)), default=0)
     top = token_top(series, decay)
+    tokens = f"at most {number(max(series['tokens'], default=0))}"
     budget = f"budget {number(decay.token_budget)}"
     first, last = rows[0]["id"], rows[-1]["id"]
     key = [
@@ -105,8 +112,7 @@ def charts(data: Mapping[str, Any], decay: Decay) -> Html:
             "active tokens",
             [number(top), "0"],
             token_chart(series, decay),
-            f"Active tokens after each insertion, at most {number(max(series['tokens'], default=0))}"
-            f", {budget}.",
+            f"Active tokens after each insertion, {tokens}, {budget}.",
         ),
         element(
             "p",
@@ -147,14 +153,18 @@ def lineage(data: Mapping[str, Any]) -> Html:
 
 def _thread(thread: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]]) -> Html:
     topics = dict.fromkeys(edge["topic"] for edge in thread["edges"] if edge["topic"])
+    whole, shown = len(thread["turns"]), thread["turns"][-_KNOTS:]
+    drawn = [edge for edge in thread["edges"] if edge["older"] >= shown[0]]
     ending: dict[int, list[Mapping[str, Any]]] = {}
     for edge in thread["edges"]:
         ending.setdefault(edge["newer"], []).append(edge)
-    turns = [_knot(rows[number], ending.get(number, ())) for number in thread["turns"]]
+    turns = [_knot(rows[number], ending.get(number, ())) for number in shown]
+    older = plural(whole - len(shown), "older turn")
     return element(
         "section",
         element("h3", "; ".join(topics) or "Related by the caller"),
-        element("div", gutter(thread), element("ol", *turns), class_="graph"),
+        element("p", f"{older} of it not drawn.", class_="soft") if whole > len(shown) else None,
+        element("div", gutter(shown, drawn), element("ol", *turns), class_="graph"),
         class_="thread",
     )
 
@@ -194,15 +204,25 @@ def cards(rows: Sequence[Mapping[str, Any]]) -> Html:
     parts = [
         element(
             "section",
-            element(
-                "h3", subject, " ", element("span", plural(len(held), "card"), class_="soft")
-            ),
-            element("ul", *(_card(row, card) for row, card in held)),
+            element("h3", subject, " ", element("span", plural(len(held), "card"), class_="soft")),
+            *_card_lists([_card(row, card) for row, card in held]),
             class_="subject",
         )
         for subject, held in ordered
     ]
     return element("div", *parts, class_="subjects")
+
+
+def _card_lists(items: Sequence[Html]) -> Iterator[Html]:
+    yield element("ul", *items[:_CARDS])
+    more = items[_CARDS:]
+    if more:
+        yield element(
+            "details",
+            element("summary", f"{number(len(more))} more"),
+            element("ul", *more),
+            class_="rest",
+        )
 
 
 def _card(row: Mapping[str, Any], card: Mapping[str, Any]) -> Html:
@@ -261,6 +281,4 @@ def episodes(data: Mapping[str, Any]) -> Html | None:
 
 def _sentence(excerpt: Mapping[str, Any]) -> Html:
     where = excerpt["interaction_id"]
-    return element(
-        "li", excerpt["text"], " ", element("a", f"turn {where}", href=f"#turn-{where}")
-    )
+    return element("li", excerpt["text"], " ", element("a", f"turn {where}", href=f"#turn-{where}"))

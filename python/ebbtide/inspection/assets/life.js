@@ -98,8 +98,8 @@ function showLife(details, row, data) {
   const place = details.querySelector(".life");
   // Drawn as wide as there is room, so that its letters keep their size on a phone.
   const width = Math.min(Math.max(place.firstElementChild.clientWidth, 280), 700);
+  if (row.fate !== "skip") place.append(curveChart(row, data.settings, data.newest, width));
   place.append(
-    curveChart(row, data.settings, data.newest, width),
     el("div", { class: "blocks" }, ...[
       scorePart(row), decisionsPart(row), readPart(row), lineagePart(row), cardsPart(row),
       gatePart(row), recurrencePart(row),

@@ -35,9 +35,9 @@ function setUpOverview(data) {
   }
 
   return (row) => {
-    if (row.omega === undefined) return;
+    if (row.omega === undefined || row.fate === "skip") return curve.removeAttribute("d");
     const end = row.left_at ?? data.newest;
     const x = (newer) => (row.id + newer - first + 0.5) / (last - first + 1) * 1000;
-    curve.setAttribute("d", line(row, 0, Math.max(end - row.id, 0.5), x, (value) => 100 - value * 100));
+    return curve.setAttribute("d", line(row, 0, Math.max(end - row.id, 0.5), x, (value) => 100 - value * 100));
   };
 }

@@ -54,18 +54,21 @@ function candidateItem(row, known) {
     .sort(([, left], [, right]) => Math.abs(right) - Math.abs(left));
   const channels = Object.entries(row.channels)
     .map(([name, value]) => `${words(name)} ${fixed(value)}`).join(", ");
-  const name = known(row.turn) ? turnLink(row.turn) : `turn ${row.turn}`;
+  const named = (id) => (known(id) ? turnLink(id) : `turn ${id}`);
+  const support = (row.support ?? []).flatMap((one, place) =>
+    [place ? ", " : "With it: ", named(one.turn), ` (${words(one.relation)})`]);
   return el("li", { class: `candidate ${row.fate}` }, el("details", null,
     el("summary", null,
       el("span", { class: "no" }, row.rank === null ? "–" : String(row.rank)),
       el("span", { class: "head" },
         el("span", { class: "who" }, row.who), el("span", { class: "soft" }, row.day ?? ""),
-        row.card ? el("span", { class: "mark" }, "card") : null,
+        row.kind === "raw" ? null : el("span", { class: "mark" }, row.kind),
         row.validity === "current" ? null : el("span", { class: "mark gone" }, row.validity)),
       el("span", { class: "text" }, row.text),
       el("span", { class: "score" }, fixed(row.score))),
     el("div", { class: "life" },
-      el("p", null, name, `: ${fateSentence(row.fate)}. Found by ${channels || "no channel"}.`),
+      el("p", null, named(row.turn), `: ${fateSentence(row.fate)}. Found by ${channels || "no channel"}.`),
+      support.length ? el("p", null, ...support, ".") : null,
       terms.length ? bars(terms.map(([term, value]) => ({ name: term, value }))) : null)));
 }
 
@@ -79,7 +82,6 @@ function deliberationWords(found) {
 }
 
 function traceView(trace, known) {
-  const kept = trace.candidates.filter((row) => row.fate === "kept");
   const others = trace.candidates.filter((row) => row.fate !== "kept");
   const list = (rows) => el("ol", { class: "candidates" }, ...rows.map((row) => candidateItem(row, known)));
   const left = trace.left_out ? el("p", { class: "soft" },
@@ -90,7 +92,7 @@ function traceView(trace, known) {
     deliberationWords(trace.deliberation),
     el("div", { class: "blocks" },
       block("Understood as", frameWords(trace.frame)), block("Candidates", funnel(trace.fates))),
-    block("Evidence, best first", list(kept)),
+    block("Evidence, best first", list(trace.evidence)),
     others.length ? el("details", { class: "rest" },
       el("summary", null, `${others.length} other candidates`), list(others), left) : left);
 }
