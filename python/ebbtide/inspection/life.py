@@ -262,7 +262,8 @@ def words_of(decision: Mapping[str, Any]) -> str:
 
 
 def _turns(count: int, what: str = "") -> str:
-    return f"{count:,} {what}turn{'' if count == 1 else 's'}"
+    words = f"{count:,}" if count else "no"
+    return f"{words} {what}turn{'' if count == 1 else 's'}"
 
 
 def _short(value: float | None) -> float | None:

@@ -11,7 +11,9 @@ function followAddress() {
 // A link to the turn that the address names already changes nothing: it is followed here.
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#turn-']");
-  if (link && link.getAttribute("href") === location.hash) followAddress();
+  if (!link || link.getAttribute("href") !== location.hash) return;
+  event.preventDefault();
+  followAddress();
 });
 window.addEventListener("hashchange", followAddress);
 followAddress();
