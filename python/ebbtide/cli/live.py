@@ -26,7 +26,7 @@ __all__ = ["ReplayView", "StackedBar"]
 _BARS = 10
 """Bars of finished conversations that stay on the screen."""
 
-_WIDTH = 32
+_WIDTH = 22
 """Characters of a bar."""
 
 _STYLES = {"healthy": "blue", "unstable": "yellow", "critical": "magenta", "tokens": "default"}
@@ -117,22 +117,25 @@ class ReplayView:
         return advance
 
     def _memory(self, summary: ReplaySummary, report: WriteReport) -> Table:
-        """The state after a batch, in three lines."""
+        """The state after a batch; fits 80 columns."""
         table = Table.grid(padding=(0, 2))
+        table.add_column()
+        table.add_column(min_width=40)
         tiers = {name: report.tiers.get(name, 0) for name in TIERS}
         active, tokens = sum(tiers.values()), report.active_tokens
         counts = ", ".join(f"{count:,} {name}" for name, count in tiers.items())
-        table.add_row("active turns", StackedBar(tiers, active), counts)
+        table.add_row("active turns", counts, StackedBar(tiers, active))
         over = tokens - self._budget
         share = f"{tokens:,} of {self._budget:,}"
         if over > 0:
             share += f", {over:,} over"
-        table.add_row("active tokens", StackedBar({"tokens": tokens}, self._budget), share)
+        table.add_row("active tokens", share, StackedBar({"tokens": tokens}, self._budget))
         reasons = {"hard_kill": "decayed", "budget": "over the budget", "skip": "kept out"}
         gone = ", ".join(
             f"{summary.evictions[reason]:,} {words}"
             for reason, words in reasons.items()
             if reason != "skip" or summary.evictions[reason]
         )
-        table.add_row("evicted", gone, f"{summary.superseded:,} superseded")
+        table.add_row("evicted", gone)
+        table.add_row("superseded", f"{summary.superseded:,}")
         return table

@@ -58,10 +58,11 @@ def inspect(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a memory as one HTML page: its turns, their decay, why each stayed or left.
+    """Write a memory as one HTML page.
 
-    The page needs no network and no other file. With --json, what it is made of is
-    printed, and the page is written only where --out names it.
+    It shows the turns, their decay, why each stayed or left, lineage and cards, and needs no
+    network and no other file. With --json, what it is made of is printed, and the page
+    is written only where --out names it.
     """
     from ebbtide.inspection import inspection_page
 
@@ -88,8 +89,9 @@ def plot(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a memory: Ω over the turns with their tiers, and the active tokens over time.
+    """Draw a memory as PNG or SVG.
 
+    Ω over the turns, the tier of each, and the active tokens after each insertion.
     Needs matplotlib: pip install "ebbtide[plot]".
     """
     from ebbtide.inspection.plot import draw_memory

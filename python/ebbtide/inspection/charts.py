@@ -10,7 +10,7 @@ from ebbtide.inspection.life import FATES, Decay
 from ebbtide.inspection.markup import Html, element
 from ebbtide.inspection.series import TIERS
 
-__all__ = ["HORIZON", "active_chart", "fade", "gutter", "omega_chart", "token_chart"]
+__all__ = ["HORIZON", "active_chart", "fade", "gutter", "omega_chart", "token_chart", "token_top"]
 
 HORIZON = 160
 """Newer turns that a small decay curve is wide; a curve that goes on is cut there."""
