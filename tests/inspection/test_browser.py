@@ -79,6 +79,8 @@ def test_axe_finds_nothing_and_nothing_sticks_out(
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
     page = opened(size, scheme, "#turn-4")
     assert page.locator(OPEN).count() == 1
+    for summary in (".candidate summary", ".rest > summary"):
+        page.locator(summary).first.click()
     page.screenshot(path=tmp_path / f"{size}-{scheme}.png")
     assert (tmp_path / f"{size}-{scheme}.png").stat().st_size > 10_000
     width = page.evaluate("document.documentElement.scrollWidth")

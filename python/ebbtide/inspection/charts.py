@@ -86,7 +86,7 @@ def omega_chart(rows: Sequence[Mapping[str, Any]], decay: Decay) -> Html:
             x = _trim((row["id"] - first + 0.5) / (last - first + 1) * _WIDE)
             high = _trim(_HIGH * (1.0 - row["omega"]))
             stems.setdefault(row["fate"], []).append(f"M{x} {_HIGH}V{high}")
-    wide = _trim(min(max(_WIDE / (last - first + 1) * 0.6, 0.5), 4.0))
+    wide = f"{min(_WIDE / (last - first + 1) * 0.65, 4.0):.3f}"
     parts = [
         element("path", class_=f"stem {fate}", d="".join(stems[fate]), stroke_width=wide)
         for fate in reversed(FATES)

@@ -72,7 +72,7 @@ def _row(row: Mapping[str, Any], newest: int, decay: Decay, *, dated: bool) -> H
             *_marks(row),
             class_="head",
         ),
-        element("span", row["text"], class_="text"),
+        element("span", row["text"], class_="text", dir="auto"),
         element("span", fade(row, newest, decay), class_="trend"),
         element("span", FATE_WORDS[row["fate"]], class_=f"fate {row['fate']}"),
     )

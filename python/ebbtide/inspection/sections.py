@@ -188,7 +188,7 @@ def _knot(row: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> Html:
             else None,
             class_="head",
         ),
-        element("p", row["text"], class_="said"),
+        element("p", row["text"], class_="said", dir="auto"),
     )
 
 
@@ -235,8 +235,11 @@ def _card(row: Mapping[str, Any], card: Mapping[str, Any]) -> Html:
             element(
                 "span", f"not {predicate}" if card["negated"] else predicate, class_="predicate"
             ),
+            " ",
             element("span", card["object"], class_="object"),
+            " ",
             element("span", card["validity"], class_="mark gone") if gone else None,
+            " ",
             element("span", card["kind"].replace("_", " "), class_="soft"),
         ),
         element(

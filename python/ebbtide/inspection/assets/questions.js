@@ -64,7 +64,7 @@ function candidateItem(row, known) {
         el("span", { class: "who" }, row.who), el("span", { class: "soft" }, row.day ?? ""),
         row.kind === "raw" ? null : el("span", { class: "mark" }, row.kind),
         row.validity === "current" ? null : el("span", { class: "mark gone" }, row.validity)),
-      el("span", { class: "text" }, row.text),
+      el("span", { class: "text", dir: "auto" }, row.text),
       el("span", { class: "score" }, fixed(row.score))),
     el("div", { class: "life" },
       el("p", null, named(row.turn), `: ${fateSentence(row.fate)}. Found by ${channels || "no channel"}.`),
