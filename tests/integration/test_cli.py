@@ -395,12 +395,13 @@ def test_progress_goes_to_a_terminal_only(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     file = chat(tmp_path / "[x] chat.jsonl", ["one", "two"])
-    done = run("replay", file, "--store", tmp_path / "m.db", "--json")
-    assert done.document()
+    done = run("replay", file, "--store", tmp_path / "m.db")
     assert "[x] chat.jsonl" in done.err
     assert "2/2" in done.err
-    assert "turns/s, tiers " in done.err
+    assert "turns/s" in done.err
     assert "…" not in done.err.split("2/2")[-1]
+    for quietly in ("--json", "--quiet"):
+        assert run("replay", file, "--store", tmp_path / "m.db", quietly).err == ""
 
 
 def test_the_first_interrupt_asks_and_the_second_one_insists() -> None:

@@ -24,6 +24,7 @@ from ebbtide.cli import (
     maintaining,
     replaying,
     serving,
+    viewing,
 )
 from ebbtide.cli.common import examples
 from ebbtide.cli.output import fail, finish, prepare_streams, write
@@ -46,6 +47,8 @@ app.command("import", epilog=importing.EXAMPLES)(importing.import_export)
 app.command(epilog=asking.EXAMPLES)(asking.ask)
 app.command(epilog=inspecting.EXPLAIN_EXAMPLES)(inspecting.explain)
 app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
+app.command(epilog=viewing.INSPECT_EXAMPLES)(viewing.inspect)
+app.command(epilog=viewing.PLOT_EXAMPLES)(viewing.plot)
 app.command(epilog=consolidating.EPISODES_EXAMPLES)(consolidating.episodes)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)

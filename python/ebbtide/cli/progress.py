@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -22,9 +23,9 @@ from ebbtide.cli.output import stderr
 __all__ = ["counting", "progress_bar", "stop_on_interrupt"]
 
 
-def progress_bar() -> Progress:
+def progress_bar(console: Console | None = None) -> Progress:
     """A bar on standard error; silent where that is no terminal."""
-    console = stderr()
+    console = console or stderr()
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),

@@ -1,8 +1,8 @@
-"""``ebbtide replay``: files to memories, with a progress bar on standard error."""
+"""``ebbtide replay``: files to memories, with a live view on standard error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,12 +21,9 @@ from ebbtide.cli.common import (
 from ebbtide.cli.output import fail, print_json, stdout
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from ebbtide.config import Config
     from ebbtide.replay import ReplaySummary
     from ebbtide.transcripts import Transcript
-    from ebbtide.types import WriteReport
 
 __all__ = ["EXAMPLES", "replay"]
 
@@ -35,8 +32,6 @@ EXAMPLES = examples(
     "ebbtide replay locomo10.json --store locomo.db --conversation conv-26",
     "ebbtide replay chat.jsonl --store memory.db --preset paper --token-budget 1024",
 )
-_BARS = 10
-"""Bars of finished conversations that stay on the screen."""
 
 
 def replay(
@@ -65,6 +60,9 @@ def replay(
             help="Processes that analyse, each with 350 MB of models; 1 uses two threads.",
         ),
     ] = 1,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress while it runs.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Replay transcripts into a store. Run again, it goes on where it stopped.
@@ -79,7 +77,14 @@ def replay(
     settings = settings_from(config, preset, token_budget)
     try:
         summaries = _replay_files(
-            files, store, settings, namespace, conversation, batch_size, workers
+            files,
+            store,
+            settings,
+            namespace,
+            conversation,
+            batch_size,
+            workers,
+            quiet=quiet or as_json,
         )
     except KeyboardInterrupt:
         summaries = []
@@ -106,15 +111,19 @@ def _replay_files(
     conversation: str | None,
     batch_size: int,
     workers: int,
+    *,
+    quiet: bool,
 ) -> list[ReplaySummary]:
     """Replay every conversation that is asked for, until one is interrupted."""
-    from ebbtide.cli.progress import progress_bar, stop_on_interrupt
+    from ebbtide.cli.live import ReplayView
+    from ebbtide.cli.progress import stop_on_interrupt
     from ebbtide.replay import ReplayJob, replay_all
     from ebbtide.store import Store
 
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_interrupt())
-        bar = stack.enter_context(progress_bar())
+        budget = settings["capacity"]["token_budget"]
+        view = stack.enter_context(ReplayView(budget, quiet=quiet))
 
         def jobs() -> Iterator[ReplayJob]:
             opened: Store | None = None
@@ -123,8 +132,8 @@ def _replay_files(
                     # Only now: a file that is no transcript leaves no store behind.
                     opened = stack.enter_context(Store.open(store, config=settings))
                 name = namespace if namespace is not None else transcript.name or "default"
-                shown = _bar(bar, transcript)
-                yield ReplayJob(opened.memory(name), transcript.turns, shown)
+                job = ReplayJob(opened.memory(name), transcript.turns, view.follow(transcript))
+                yield job
 
         return list(replay_all(jobs(), batch_size=batch_size, workers=workers, stop=stop))
 
@@ -153,22 +162,3 @@ def _wanted(
     known = ", ".join(names) or "none, their messages are one conversation"
     message = f"no conversation in the files is called {conversation!r}; there are: {known}"
     raise InputError(message, "input.transcript")
-
-
-def _bar(bars: Progress, transcript: Transcript) -> Callable[[ReplaySummary, WriteReport], None]:
-    """A bar for one transcript; returns what moves it on."""
-    from ebbtide.cli import show
-
-    label = transcript.name or transcript.path.name
-    task = bars.add_task(label, total=transcript.total, note="")
-
-    def advance(summary: ReplaySummary, report: WriteReport) -> None:
-        # Healthy, unstable, critical; their names would not fit 80 columns.
-        tiers = "/".join(str(report.tiers.get(name, 0)) for name in show.TIERS)
-        note = f"{summary.turns_per_second:.0f} turns/s, tiers {tiers}"
-        bars.update(task, completed=summary.turns + summary.skipped, note=note)
-        finished = [other for other in bars.tasks if other.finished and other.visible]
-        if len(finished) > _BARS:
-            bars.update(finished[0].id, visible=False)
-
-    return advance

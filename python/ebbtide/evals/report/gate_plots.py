@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ebbtide.drawing import drawing
 from ebbtide.evals.gate import Judged, Measured
-from ebbtide.evals.report.plots import drawing, png_bytes
+from ebbtide.evals.report.plots import png_bytes
 from ebbtide.evals.report.runs import require
 
 if TYPE_CHECKING:

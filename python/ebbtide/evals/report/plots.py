@@ -9,11 +9,11 @@ from __future__ import annotations
 import io
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ebbtide.drawing import INK, drawing
 from ebbtide.evals.metrics import CUTOFFS
 from ebbtide.evals.report.runs import BASE, Run, require, system_order
 from ebbtide.evals.report.tables import mean, percentiles, ranked_categories
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["INKS", "Plot", "Style", "draw_plots", "drawing", "png_bytes", "system_styles"]
+__all__ = ["INKS", "Plot", "Style", "draw_plots", "png_bytes", "system_styles"]
 
-_LIGHT = {"ink": "#22211f", "soft": "#66645f", "grid": "#dedcd5", "paper": "#fdfcfa"}
 _DARK = {"ink": "#eceae4", "soft": "#a9a69d", "grid": "#3b3a36", "paper": "#1b1a18"}
 _COLOURS = {
     "full": ("#85827a", "#928f87"),
@@ -47,35 +46,12 @@ _MARKERS = ("s", "v", "D", "^", "P", "X", "o", "*", "<", ">", "p", "h")
 _DASHES = ((0, ()), (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)))
 
 INKS: dict[str, tuple[str, str]] = {
-    **{f"plot-{name}": (_LIGHT[name], _DARK[name]) for name in _LIGHT},
+    **{f"plot-{name}": (INK[name], _DARK[name]) for name in INK},
     **{f"plot-{name.replace('_', '-')}": pair for name, pair in _COLOURS.items()},
     **{f"plot-other-{place}": pair for place, pair in enumerate(_OTHERS)},
 }
 """Colours of the plots for a light and a dark page, by CSS variable (without ``--``)."""
 
-_SETTINGS: Any = {
-    "axes.edgecolor": _LIGHT["soft"],
-    "axes.grid": True,
-    "axes.labelcolor": _LIGHT["ink"],
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.axisbelow": True,
-    "figure.dpi": 100,
-    "figure.facecolor": _LIGHT["paper"],
-    "axes.facecolor": "none",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 10,
-    "grid.color": _LIGHT["grid"],
-    "grid.linewidth": 0.8,
-    "legend.frameon": False,
-    "legend.labelcolor": _LIGHT["ink"],
-    "svg.fonttype": "none",
-    "svg.hashsalt": "ebbtide",
-    "text.color": _LIGHT["ink"],
-    "text.parse_math": False,
-    "xtick.color": _LIGHT["soft"],
-    "ytick.color": _LIGHT["soft"],
-}
 _PERCENTILE_MARKS = (("o", "p50"), ("D", "p95"), ("|", "p99"))
 _LEAST_SHOWN = 0.01
 """Milliseconds: a logarithmic axis has no place for a latency of zero."""
@@ -162,21 +138,6 @@ def _draw(run: Run, key: str, title: str, draw: _Draw) -> Plot | None:
         name = f"{run.slug}-{key}"
         png = png_bytes(figure)
         return Plot(key, title, f"{title}. {said}", f"{name}.png", png, _svg(figure, name))
-
-
-@contextmanager
-def drawing(width: float, height: float) -> Iterator[Figure]:
-    """A figure, in inches, under the settings of every plot here."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_SETTINGS)
-        figure = Figure(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        yield figure
 
 
 def png_bytes(figure: Figure) -> bytes:
@@ -290,7 +251,7 @@ def _categories(axes: Axes, run: Run, styles: dict[str, Style]) -> str:
         pairs = zip(categories, heights, strict=True)
         said.append(f"{name}: " + ", ".join(f"{c} {h:.3f}" for c, h in pairs))
     labels = ["\n".join(textwrap.wrap(c, 11)) for c in categories]
-    axes.set_xticks(range(len(categories)), labels, color=_LIGHT["ink"], fontsize=9)
+    axes.set_xticks(range(len(categories)), labels, color=INK["ink"], fontsize=9)
     axes.set_ylabel("mean recall@10")
     axes.set_ylim(0.0, 1.02)
     axes.grid(visible=False, axis="x")
@@ -322,7 +283,7 @@ def _latency(axes: Axes, run: Run, styles: dict[str, Style]) -> str:
         _span(axes, at, span, styles[name])
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.set_yticks(range(len(spans)), list(spans), color=_LIGHT["ink"])
+    axes.set_yticks(range(len(spans)), list(spans), color=INK["ink"])
     axes.set_ylim(len(spans) - 0.4, -0.6)
     axes.set_xlabel("milliseconds, logarithmic: p50 / p95 / p99 of one recall")
     axes.grid(visible=False, axis="y")
