@@ -86,9 +86,8 @@ def connect(
     Raises:
         ExternalError: If no daemon answers there, or it does not know the token.
         ConfigError: If the address is another machine's without ``https://``.
-        MissingExtraError: If the extra ``serve`` is not installed.
     """
-    # Only here: its packages are an extra, and slow to import.
+    # Only here: most programs hold their memory themselves.
     from ebbtide.daemon import client
 
     return client.connect(url_or_socket, token=token, namespace=namespace, timeout=timeout)

@@ -44,9 +44,7 @@ def test_every_answer_is_the_one_in_process(served: Served, stub: Config) -> Non
                 "filters": {"speaker": "Ana", "until": date(2024, 1, 2)},
             }
             assert there.retrieve(question, **options) == here.retrieve(question, **options)
-            assert there.retrieve(question, max_tokens=40) == here.retrieve(
-                question, max_tokens=40
-            )
+            assert there.retrieve(question, max_tokens=40) == here.retrieve(question, max_tokens=40)
             assert there.context(question) == here.context(question)
             assert there.render_context(question, max_tokens=99, include_active=False) == (
                 here.render_context(question, max_tokens=99, include_active=False)
@@ -92,7 +90,7 @@ def test_times_are_stored_as_in_process(served: Served, stub: Config, given: Any
 
 
 def test_whatever_a_turn_holds_arrives(served: Served, stub: Config) -> None:
-    texts = ["\x00", "a\u2028b\u0085c\r\nd", "🜁", "x" * 50_000, "\ufeffx", '"\\'] + NAMES[9:]
+    texts = ["\x00", "a\u2028b\u0085c\r\nd", "🜁", "x" * 50_000, "\ufeffx", *NAMES[9:]]
     metadata = {"deep": [[{"a": None}]], "big": 10**30, "float": 0.1 + 0.2, "é": "\x7f"}
     turns = [Turn(text, metadata=metadata) for text in texts if text]
     with Memory.in_memory(config=stub) as here, served.connect() as there:
@@ -206,13 +204,15 @@ def test_an_iterable_that_fails_keeps_what_came_before(served: Served) -> None:
         assert len(memory) == 300
         assert seen == [256, 300]
         bad = [{"text": f"more {n}"} for n in range(270)] + [{"text": ""}]
-        with pytest.raises(EbbtideError, match="turn 271 of this call: .* the 270 before it"):
+        with pytest.raises(EbbtideError, match=r"turn 271 of this call: .* the 270 before it"):
             memory.add_many(bad)
         assert len(memory) == 570
         assert memory.add_many([]).accepted == 0
 
 
-def test_a_journalled_turn_is_analysed_by_the_end(start: Callable[..., Served], stub: Config) -> None:
+def test_a_journalled_turn_is_analysed_by_the_end(
+    start: Callable[..., Served], stub: Config
+) -> None:
     served = start()
     with served.connect() as memory:
         for number in range(20):

@@ -1,4 +1,7 @@
-"""One process that writes a store for several: a local daemon and its client (``ebbtide[serve]``)."""
+"""One process that writes a store for several: a local daemon, and its client.
+
+The daemon takes the extra ``serve``; the client takes nothing.
+"""
 
 from __future__ import annotations
 

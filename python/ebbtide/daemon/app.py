@@ -30,7 +30,7 @@ The memories of one store, for several processes. Every route takes the memory's
 the query parameter `namespace`. Answers are what the same call gives in the process that
 opened the store."""
 
-_ERRORS: dict[int | str, dict[str, Any]] = {
+_ERRORS = {
     401: "The token is missing or wrong.",
     403: "The request came with an Origin, or for another host.",
     404: "There is no such memory, turn or route.",
@@ -40,7 +40,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     422: "The request is unusable; the message says why.",
     500: "The daemon failed.",
     503: "The daemon is stopping, or busy.",
-}  # type: ignore[dict-item]
+}
 
 
 def build_app(service: Callable[[], Service], *, store: str = "") -> FastAPI:

@@ -155,9 +155,7 @@ class RemoteMemory:
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one, as :meth:`Memory.relate` does."""
         data = {"newer": newer, "relation": relation, "older": older}
-        return report_from(
-            self._transport.write("POST", "/relations", self._query(), _body(data))
-        )
+        return report_from(self._transport.write("POST", "/relations", self._query(), _body(data)))
 
     def delete(
         self, interaction_id: int | str | None = None, *, external_id: str | None = None
@@ -252,6 +250,9 @@ class RemoteMemory:
 
     def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
         """Stored turns in id order, read in pages, as :meth:`Memory.turns` gives them."""
+        if state not in (None, "active", "archived"):
+            message = f'state must be "active" or "archived", not {shown(state)}'
+            raise InputError(message, "input.field")
         at: int | None = first
         while at is not None:
             page = self._transport.read("GET", "/turns", self._query(state=state, first=at))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["Connections", "Lost", "NotSent", "Reply"]
+__all__ = ["Connections", "LostError", "NotSentError", "Reply"]
 
 _IDLE_SECONDS = 30.0
 """Unused connections are not trusted for longer; the daemon keeps them for twice that."""
@@ -19,11 +19,11 @@ _IDLE_SECONDS = 30.0
 _KEPT = 16
 
 
-class NotSent(Exception):
+class NotSentError(Exception):
     """The daemon cannot have seen the request."""
 
 
-class Lost(Exception):
+class LostError(Exception):
     """The daemon may have seen the request, but no answer came."""
 
 
@@ -70,8 +70,8 @@ class Connections:
         """Send one request and read its answer.
 
         Raises:
-            NotSent: If no connection could be made.
-            Lost: If the connection broke, or nothing came in time.
+            NotSentError: If no connection could be made.
+            LostError: If the connection broke, or nothing came in time.
         """
         connection = self._taken() or self._made()
         try:
@@ -80,7 +80,7 @@ class Connections:
             content = answer.read()
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise Lost(str(error) or type(error).__name__) from error
+            raise LostError(str(error) or type(error).__name__) from error
         except BaseException:  # an interrupt: what comes next on it would be this answer
             connection.close()
             raise
@@ -101,14 +101,16 @@ class Connections:
             connection.connect()
         except OSError as error:
             connection.close()
-            raise NotSent(str(error) or type(error).__name__) from error
+            raise NotSentError(str(error) or type(error).__name__) from error
         return connection
 
     def _new(self) -> http.client.HTTPConnection:
         if "://" not in self._address:
             return _UnixConnection(self._address, self._timeout)
         parts = urlsplit(self._address)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        kind = http.client.HTTPConnection
+        if parts.scheme == "https":
+            kind = http.client.HTTPSConnection
         return kind(parts.hostname or "localhost", parts.port, timeout=self._timeout)
 
     def _taken(self) -> http.client.HTTPConnection | None:

@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 
 from ebbtide.daemon.wire import INSTANCE_HEADER, error_data
 
-__all__ = ["Guard", "Refused", "is_loopback"]
+__all__ = ["Guard", "RefusedError", "is_loopback"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,7 +31,7 @@ def is_loopback(host: str) -> bool:
     return host.lower() in _LOOPBACK
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that goes no further."""
 
     def __init__(self, code: str, message: str, status: int) -> None:
@@ -88,7 +88,7 @@ class Guard:
             body = await self._body(scope, receive)
             if body is not None:
                 await self._app(scope, _replayed(body, receive), self._named(send))
-        except Refused as refused:
+        except RefusedError as refused:
             await self._refuse(refused, send)
         finally:
             self._running -= 1
@@ -99,22 +99,22 @@ class Guard:
         if b"origin" in headers:
             # A program sends none. A page in a browser does, and has no business here.
             message = "requests of web pages are not answered: leave out the Origin header"
-            raise Refused("daemon.origin", message, 403)
+            raise RefusedError("daemon.origin", message, 403)
         if names.count(b"host") != 1 or not self._is_here(headers[b"host"]):
             # A name that was made to point here (DNS rebinding) is not this machine's.
             message = "the Host header must name this machine's loopback address and the port"
-            raise Refused("daemon.origin", message, 403)
+            raise RefusedError("daemon.origin", message, 403)
         if self._token is not None and not self._is_known(headers.get(b"authorization", b"")):
             message = (
                 "this daemon asks for its token: send `Authorization: Bearer TOKEN`, where TOKEN "
                 "is the content of the file that was named when it started"
             )
-            raise Refused("daemon.token", message, 401)
+            raise RefusedError("daemon.token", message, 401)
         if self._running > self._most:
             message = f"{self._most} requests are being answered; try again in a second"
-            raise Refused("daemon.unavailable", message, 503)
+            raise RefusedError("daemon.unavailable", message, 503)
         if not _is_unicode(scope["query_string"]):
-            raise Refused("input.unicode", "the query of the address is not UTF-8", 422)
+            raise RefusedError("input.unicode", "the query of the address is not UTF-8", 422)
 
     def _is_here(self, given: bytes) -> bool:
         host, _, port = given.decode("latin-1").rpartition(":")
@@ -144,7 +144,7 @@ class Guard:
                 message = await asyncio.wait_for(receive(), self._body_seconds)
             except TimeoutError:
                 words = f"nothing of the body came for {self._body_seconds:g} seconds"
-                raise Refused("daemon.unavailable", words, 408) from None
+                raise RefusedError("daemon.unavailable", words, 408) from None
             if message["type"] != "http.request":
                 return None
             part = message.get("body", b"")
@@ -154,7 +154,7 @@ class Guard:
                 body += part
             more = message.get("more_body", False)
             if not fits and (not more or size > _PATIENCE * self._max_body):
-                raise Refused("input.too_long", self._too_long(), 413)
+                raise RefusedError("input.too_long", self._too_long(), 413)
             if not more:
                 return bytes(body)
 
@@ -172,7 +172,7 @@ class Guard:
 
         return sending
 
-    async def _refuse(self, refused: Refused, send: Send) -> None:
+    async def _refuse(self, refused: RefusedError, send: Send) -> None:
         body = error_data(refused.code, refused.message)
         headers = [
             (b"content-type", b"application/json"),

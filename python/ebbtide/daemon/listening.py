@@ -59,7 +59,8 @@ def tcp_listener(host: str, port: int) -> Iterator[Address]:
         ExternalError: With code ``daemon.address``, if the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
+    # The protocol is named: asyncio sends small answers at once over such sockets only.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))

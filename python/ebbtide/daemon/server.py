@@ -148,7 +148,7 @@ class _Server(uvicorn.Server):
     def __init__(self, app: Guard, started: Callable[[], object]) -> None:
         super().__init__(
             uvicorn.Config(
-                app,  # type: ignore[arg-type]
+                app,
                 access_log=False,
                 date_header=False,
                 http="h11",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from ebbtide.daemon.connections import Connections, Lost, NotSent, Reply
+from ebbtide.daemon.connections import Connections, LostError, NotSentError, Reply
 from ebbtide.daemon.wire import INSTANCE_HEADER, KEY_HEADER, PREFIX, error_from
 from ebbtide.errors import ConfigError, EbbtideError, ExternalError
 
@@ -125,9 +125,9 @@ class Transport:
         for pause in (*_PAUSES, None):
             try:
                 answer = self._connections.exchange(method, target, body, sent)
-            except NotSent as error:
+            except NotSentError as error:
                 failure = error
-            except Lost as error:
+            except LostError as error:
                 failure = error
                 lost = True
                 if is_write and not again:
@@ -210,4 +210,3 @@ def _error(answer: Reply) -> EbbtideError:
     except (ValueError, KeyError, TypeError):
         message = f"status {answer.status} came from what is no ebbtide daemon"
         return ExternalError(message, "daemon.failed")
-

@@ -131,9 +131,7 @@ def report_from(data: Mapping[str, Any]) -> WriteReport:
 def evidence_from(data: Mapping[str, Any]) -> RetrievedEvidence:
     """Evidence from :meth:`RetrievedEvidence.to_dict`."""
     support = [SupportTurn(turn_from_wire(s["turn"]), s["relation"]) for s in data["support"]]
-    return RetrievedEvidence(
-        **{**data, "turn": turn_from_wire(data["turn"]), "support": support}
-    )
+    return RetrievedEvidence(**{**data, "turn": turn_from_wire(data["turn"]), "support": support})
 
 
 def rendered_from(data: Mapping[str, Any]) -> RenderedContext:
