@@ -193,7 +193,9 @@ def test_a_failure_inside_is_an_answer_too(
 
 
 def test_the_token_is_logged_nowhere(
-    start: Callable[..., Served], caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    start: Callable[..., Served],
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
     served = start(port=0)

@@ -10,8 +10,9 @@ from ebbtide import _core
 from ebbtide.daemon.routes import reading, writing
 from ebbtide.daemon.service import Service
 from ebbtide.daemon.wire import PREFIX, encoded, error_data, status_of
-from ebbtide.errors import EbbtideError
+from ebbtide.errors import EbbtideError, InputError
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import shown
 
 try:
     from fastapi import Depends, FastAPI, Request, Response
@@ -60,7 +61,10 @@ def build_app(service: Callable[[], Service], *, store: str = "") -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        dependencies=[Depends(HTTPBearer(auto_error=False, description="See --token-file."))],
+        dependencies=[
+            Depends(HTTPBearer(auto_error=False, description="See --token-file.")),
+            Depends(_known_query),
+        ],
         responses={
             status: {"model": ErrorAnswer, "description": words}
             for status, words in _ERRORS.items()
@@ -94,6 +98,22 @@ def openapi() -> dict[str, Any]:
     return build_app(none).openapi()
 
 
+def _known_query(request: Request) -> None:
+    """A parameter that is misspelt, or there twice, is not passed over.
+
+    Raises:
+        InputError: Naming it.
+    """
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    seen: set[str] = set()
+    for name, _ in request.query_params.multi_items():
+        if name not in known or name in seen:
+            there = ", ".join(sorted(known)) or "none"
+            message = f"query parameters here are, once each: {there}; not {shown(name)}"
+            raise InputError(message, "input.field")
+        seen.add(name)
+
+
 def _add_handlers(app: FastAPI) -> None:
     @app.exception_handler(EbbtideError)
     async def typed(request: Request, error: EbbtideError) -> Response:
@@ -109,7 +129,10 @@ def _add_handlers(app: FastAPI) -> None:
         if error.status_code in (404, 405):
             message = f"there is no {request.method} {request.url.path}; see {PREFIX}/openapi.json"
             found = _failure(error.status_code, "daemon.route", message)
-            found.headers.update(error.headers or {})
+            if error.status_code == 405:
+                # One path may be several routes; all their methods are meant.
+                methods = app.openapi()["paths"].get(request.url.path, {})
+                found.headers["Allow"] = ", ".join(sorted(method.upper() for method in methods))
             return found
         return _failure(422, "input.field", f"the body cannot be read: {error.detail}")
 

@@ -19,8 +19,8 @@ from ebbtide.errors import ConfigError, EbbtideError, ExternalError
 
 __all__ = ["Transport"]
 
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Seconds before each further attempt; about three in all, as long as a restart takes."""
+_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Seconds before each further attempt; about six in all, longer than a restart takes."""
 
 
 class Transport:
@@ -127,6 +127,8 @@ class Transport:
                 answer = self._connections.exchange(method, target, body, sent)
             except NotSentError as error:
                 failure = error
+                if instance is None:
+                    break  # there never was a daemon to come back
             except LostError as error:
                 failure = error
                 lost = True
