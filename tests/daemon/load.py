@@ -53,7 +53,7 @@ def main(address: str, first: str, count: str) -> None:
     from ebbtide import connect
 
     memories = {name: connect(address, namespace=name) for name in NAMES}
-    print(json.dumps(mixed(memories.__getitem__, int(first), int(count))))
+    sys.stdout.write(json.dumps(mixed(memories.__getitem__, int(first), int(count))))
 
 
 if __name__ == "__main__":

@@ -23,11 +23,15 @@ from ebbtide.analysis import analyser
 from ebbtide.daemon.server import Daemon, Settings
 
 
+def say(words: str) -> None:
+    os.write(1, f"{words}\n".encode())
+
+
 class SlowAnalyser(StubAnalyser):
     def analyse(self, turns: Sequence[Any]) -> Any:
         for turn in turns:
             for seconds in re.findall(r"^wait ([\d.]+)", turn.text):
-                os.write(1, b"analysing\n")
+                say("analysing")
                 time.sleep(float(seconds))
         if any("the end" in turn.text for turn in turns):
             os._exit(1)
@@ -40,10 +44,8 @@ def main(store: str, address: str = "") -> None:
     if address and not where:
         where = {"socket": Path(address)}
     config = Config().with_embedder(HashEmbedder(32))
-    Daemon(Settings(store=Path(store), config=config, **where)).run(
-        lambda name: print(name, flush=True)
-    )
-    print("ended", flush=True)
+    Daemon(Settings(store=Path(store), config=config, **where)).run(say)
+    say("ended")
 
 
 if __name__ == "__main__":

@@ -127,9 +127,9 @@ def test_an_endless_body_is_cut_off(on_port: Served) -> None:
             "Transfer-Encoding: chunked\r\n\r\n".encode()
         )
         raw.settimeout(20)
-        with pytest.raises(OSError):
-            for _ in range(100_000):
-                raw.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
+        part = b"400\r\n" + b"x" * 1024 + b"\r\n"
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            raw.sendall(part * 100_000)
 
 
 def test_every_error_has_one_shape(on_port: Served) -> None:

@@ -7,17 +7,21 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from pydantic import BaseModel
 from reference.stand_ins import HashEmbedder, StubAnalyser, scripted
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from ebbtide import Config
+from ebbtide import Config, connect
+from ebbtide.daemon import models
 from ebbtide.daemon.app import openapi
+from ebbtide.daemon.connections import Connections
 from ebbtide.daemon.server import Settings
 
 from .conftest import serving
@@ -44,15 +48,28 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
             yield served.address, served.token.read_text().strip()
 
 
+SETTINGS: dict[str, Any] = {
+    "deadline": None,
+    "derandomize": True,
+    "database": None,
+    "suppress_health_check": list(HealthCheck),
+}
+
+
 @schema.parametrize()
-@settings(
-    max_examples=20,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
+@settings(max_examples=6, **SETTINGS)
 def test_the_daemon_keeps_to_its_description(case: Any, address: tuple[str, str]) -> None:
+    check(case, address)
+
+
+@pytest.mark.long
+@schema.parametrize()
+@settings(max_examples=300, **SETTINGS)
+def test_the_daemon_keeps_to_it_for_long(case: Any, address: tuple[str, str]) -> None:
+    check(case, address)
+
+
+def check(case: Any, address: tuple[str, str]) -> None:
     base, token = address
     # What is of the right shape may still be refused: a blank question, an unknown turn.
     case.call_and_validate(
@@ -89,3 +106,38 @@ def test_routes_of_the_page_exist() -> None:
         (method.upper(), path) for path, methods in SCHEMA["paths"].items() for method in methods
     }
     assert listed == there
+
+
+def test_answers_have_the_shapes_that_are_described(address: tuple[str, str]) -> None:
+    """Real answers, where made-up requests rarely lead to one."""
+    base, token = address
+    turn = b'{"text": "The tea is v1.", "timestamp": 5, "metadata": {"a": [1]}}'
+    question = b'{"query_text": "what is the tea?"}'
+    asked: list[tuple[str, str, bytes | None, type[BaseModel]]] = [
+        ("POST", "/turns?", turn, models.Report),
+        ("POST", "/remember?", turn, models.Remembered),
+        ("GET", "/turns?limit=3", None, models.Page),
+        ("GET", "/turn?interaction_id=3", None, models.StoredTurn),
+        ("GET", "/history?external_id=t7", None, models.TurnsAnswer),
+        ("GET", "/explain?interaction_id=7", None, models.ExplainAnswer),
+        ("POST", "/retrieve?", question, models.EvidenceAnswer),
+        ("POST", "/context?", question, models.Rendered),
+        ("POST", "/trace?", question, models.TraceAnswer),
+        ("GET", "/stats?", None, models.StatsAnswer),
+        ("GET", "/digest?", None, models.DigestAnswer),
+        ("PUT", "/namespace?", None, models.NamespaceAnswer),
+        ("GET", "/namespaces", None, models.NamespacesAnswer),
+        ("GET", "/health", None, models.Health),
+    ]
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    with connect(base, token=token, namespace="shapes") as memory:
+        memory.add_many(scripted(n) for n in range(30))
+    with closing(Connections(base, 30)) as connection:
+        for method, path, body, model in asked:
+            target = f"/v1{path}&namespace=shapes" if "?" in path else f"/v1{path}"
+            answer = connection.exchange(method, target, body, headers)
+            assert answer.status == 200, path
+            found = model.model_validate_json(answer.body, strict=True)
+            named = set(json.loads(answer.body))
+            assert named == set(model.model_fields) or model.model_config.get("extra") == "allow"
+            assert found.model_fields_set == named

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_a_failed_write_fails_alike_again(
 ) -> None:
     with start().connect() as memory:
         losing(1)
-        with pytest.raises(Exception, match="turn 3 of this call: .* the 2 before it were kept"):
+        with pytest.raises(Exception, match=r"turn 3 of this call: .* the 2 before it were kept"):
             memory.add_many([{"text": "a"}, {"text": "b"}, {"text": "x" * 3_000_000}])
         assert [turn.text for turn in memory.turns()] == ["a", "b"]
 
@@ -105,14 +106,9 @@ def test_two_calls_are_two_turns(start: Callable[..., Served]) -> None:
 
 
 def post(served: Served, body: bytes, key: str, **headers: str) -> tuple[int, dict[str, Any]]:
-    connection = Connections(served.address, 30)
-    answer = connection.exchange(
-        "POST",
-        "/v1/turns",
-        body,
-        {"Idempotency-Key": key, "Content-Type": "application/json", **headers},
-    )
-    connection.close()
+    sent = {"Idempotency-Key": key, "Content-Type": "application/json", **headers}
+    with closing(Connections(served.address, 30)) as connection:
+        answer = connection.exchange("POST", "/v1/turns", body, sent)
     return answer.status, json.loads(answer.body)
 
 

@@ -106,21 +106,44 @@ class RemoteMemory:
                 it answered: the turn may be stored. One with an ``external_id`` can be
                 added again without harm.
         """
+        turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
+        return report_from(self._add("/turns", turn, wait))
+
+    def remember(
+        self,
+        text: str,
+        *,
+        role: str = "user",
+        speaker: str | None = None,
+        timestamp: Any = None,
+        session_id: str | None = None,
+        external_id: str | None = None,
+        provenance: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> tuple[WriteReport, Turn | None]:
+        """Store one turn, as :meth:`add` does, and have it back with its id.
+
+        Returns:
+            The report, and the stored turn: the one known before where it is a duplicate,
+            None where nothing but a rendered block was given.
+        """
+        turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
+        found = self._add("/remember", turn, "complete")
+        stored = found["turn"]
+        return report_from(found["report"]), None if stored is None else turn_from_wire(stored)
+
+    def _add(self, route: str, turn: Turn, wait: str) -> Any:
         if wait not in ("complete", "journalled"):
             message = f'wait must be "complete" or "journalled", not {shown(wait)}'
             raise InputError(message, "input.field")
-        turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
         prepare(turn, max_chars=_ANY_LENGTH)
-        data = given_turn(turn) | {"wait": wait}
-        return report_from(
-            self._transport.write(
-                "POST",
-                "/turns",
-                self._query(),
-                _body(data),
-                keyed=True,
-                repeatable=external_id is not None,
-            )
+        return self._transport.write(
+            "POST",
+            route,
+            self._query(),
+            _body(given_turn(turn) | {"wait": wait}),
+            keyed=True,
+            repeatable=turn.external_id is not None,
         )
 
     def add_many(

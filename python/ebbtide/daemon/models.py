@@ -29,6 +29,7 @@ __all__ = [
     "Page",
     "Question",
     "Relation",
+    "Remembered",
     "Rendered",
     "Report",
     "StatsAnswer",
@@ -153,6 +154,15 @@ class Report(BaseModel):
     active_tokens: int
     over_budget_tokens: int
     over_budget_turns: int
+
+
+class Remembered(BaseModel):
+    """What a write did, and the turn that the memory has now."""
+
+    report: Report
+    turn: Annotated[
+        StoredTurn | None, Field(description="null where only a rendered block was given.")
+    ]
 
 
 class Support(BaseModel):

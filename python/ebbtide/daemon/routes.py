@@ -12,6 +12,7 @@ from ebbtide.daemon.wire import INSTANCE_HEADER, KEY_HEADER, LINES, encoded
 from ebbtide.errors import InputError
 from ebbtide.extras import MissingExtraError
 from ebbtide.memory import Memory
+from ebbtide.remembering import add_and_get
 
 try:
     from fastapi import APIRouter, Header, Query, Request, Response
@@ -69,6 +70,31 @@ def writing(service: Callable[[], Service]) -> APIRouter:
             return encoded(memory.add(**dict(turn)).to_dict())
 
         body = b"add" + await request.body()
+        return _json(
+            await service().write(
+                namespace, work, create=True, key=key, instance=instance, asked=body
+            )
+        )
+
+    @router.post("/remember", response_model=models.Remembered)
+    async def remember(
+        turn: models.GivenTurn,
+        request: Request,
+        namespace: Namespace = "default",
+        key: Key = None,
+        instance: Instance = None,
+    ) -> Response:
+        """Store one turn, as `/turns` does, and give it back with its id."""
+
+        def work(memory: Memory) -> bytes:
+            report, stored = add_and_get(memory, **dict(turn))
+            found = {
+                "report": report.to_dict(),
+                "turn": None if stored is None else stored.to_dict(),
+            }
+            return encoded(found)
+
+        body = b"remember" + await request.body()
         return _json(
             await service().write(
                 namespace, work, create=True, key=key, instance=instance, asked=body
