@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -11,7 +13,9 @@ from typing import Any
 import pytest
 from reference.stand_ins import scripted
 
+import ebbtide
 from ebbtide import Config, EbbtideError, Memory, Turn
+from ebbtide.daemon import transport
 
 from .conftest import Served
 
@@ -68,32 +72,32 @@ def test_every_answer_is_the_one_in_process(served: Served, stub: Config) -> Non
         assert len(stored) == 0
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        "2024-06-01",
-        "2024-06-01T10:00",
-        datetime(2024, 6, 1, 10, 0, 0, 123456),
-        datetime(2024, 6, 1, 10, tzinfo=timezone(timedelta(hours=-3, minutes=-30))),
-        date(2024, 6, 1),
-        1717236000,
-        1717236000.25,
-    ],
-)
-def test_times_are_stored_as_in_process(served: Served, stub: Config, given: Any) -> None:
-    with Memory.in_memory(config=stub) as here, served.connect() as there:
+TIMES: list[Any] = [
+    "2024-06-01",
+    "2024-06-01T10:00",
+    datetime(2024, 6, 1, 10, 0, 0, 123456),
+    datetime(2024, 6, 1, 10, tzinfo=timezone(timedelta(hours=-3, minutes=-30))),
+    date(2024, 6, 1),
+    1717236000,
+    1717236000.25,
+]
+
+
+def test_times_are_stored_as_in_process(start: Callable[..., Served], stub: Config) -> None:
+    with Memory.in_memory(config=stub) as here, start().connect() as there:
         for memory in (here, there):
-            memory.add("Tea.", timestamp=given)
-            memory.add_many([Turn("Coffee.", timestamp=given)])
+            for given in TIMES:
+                memory.add("Tea.", timestamp=given)
+            memory.add_many([Turn("Coffee.", timestamp=given) for given in TIMES])
         assert list(there.turns()) == list(here.turns())
         assert there.digest() == here.digest()
 
 
-def test_whatever_a_turn_holds_arrives(served: Served, stub: Config) -> None:
+def test_whatever_a_turn_holds_arrives(start: Callable[..., Served], stub: Config) -> None:
     texts = ["\x00", "a\u2028b\u0085c\r\nd", "🜁", "x" * 50_000, "\ufeffx", *NAMES[9:]]
     metadata = {"deep": [[{"a": None}]], "big": 10**30, "float": 0.1 + 0.2, "é": "\x7f"}
     turns = [Turn(text, metadata=metadata) for text in texts if text]
-    with Memory.in_memory(config=stub) as here, served.connect() as there:
+    with Memory.in_memory(config=stub) as here, start().connect() as there:
         for memory in (here, there):
             memory.add_many(turns)
             memory.add(texts[1], metadata=metadata)
@@ -152,11 +156,6 @@ BAD: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def outcome() -> dict[int, Any]:
-    return {}
-
-
 def test_errors_are_the_ones_in_process(start: Callable[..., Served], stub: Config) -> None:
     config = stub.replace(limits={"max_turn_chars": 100, "max_query_chars": 50})
     served = start(config=config)
@@ -175,8 +174,8 @@ def test_errors_are_the_ones_in_process(start: Callable[..., Served], stub: Conf
         assert list(there.turns()) == list(here.turns())
 
 
-def test_shapes_that_only_the_daemon_checks(served: Served) -> None:
-    with served.connect() as memory:
+def test_shapes_that_only_the_daemon_checks(start: Callable[..., Served]) -> None:
+    with start().connect() as memory:
         memory.add("kept")
         for call in (
             lambda: memory.retrieve("x", limit=0),
@@ -191,14 +190,14 @@ def test_shapes_that_only_the_daemon_checks(served: Served) -> None:
             assert caught.value.code == "input.field"
 
 
-def test_an_iterable_that_fails_keeps_what_came_before(served: Served) -> None:
+def test_an_iterable_that_fails_keeps_what_came_before(start: Callable[..., Served]) -> None:
     def turns() -> Any:
         for number in range(300):
             yield {"text": f"turn {number}"}
         raise RuntimeError("the source ended")
 
     seen: list[int] = []
-    with served.connect() as memory:
+    with start().connect() as memory:
         with pytest.raises(RuntimeError, match="the source ended"):
             memory.add_many(turns(), progress=seen.append)
         assert len(memory) == 300
@@ -227,9 +226,6 @@ def test_a_journalled_turn_is_analysed_by_the_end(
 
 
 def test_a_package_imports_neither_client_nor_server() -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys, ebbtide; "
         "print([m for m in ('httpx', 'fastapi', 'pydantic', 'uvicorn', 'ebbtide.daemon') "
@@ -240,9 +236,6 @@ def test_a_package_imports_neither_client_nor_server() -> None:
 
 
 def test_an_unreachable_daemon_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import ebbtide
-    from ebbtide.daemon import transport
-
     monkeypatch.setattr(transport, "_PAUSES", (0.01,))
     with pytest.raises(ebbtide.ExternalError) as caught:
         ebbtide.connect(tmp_path / "none.sock")

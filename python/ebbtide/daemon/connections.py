@@ -108,10 +108,10 @@ class Connections:
         if "://" not in self._address:
             return _UnixConnection(self._address, self._timeout)
         parts = urlsplit(self._address)
-        kind = http.client.HTTPConnection
+        host = parts.hostname or "localhost"
         if parts.scheme == "https":
-            kind = http.client.HTTPSConnection
-        return kind(parts.hostname or "localhost", parts.port, timeout=self._timeout)
+            return http.client.HTTPSConnection(host, parts.port, timeout=self._timeout)
+        return http.client.HTTPConnection(host, parts.port, timeout=self._timeout)
 
     def _taken(self) -> http.client.HTTPConnection | None:
         """A connection that is still open, as far as can be told; the newest first."""

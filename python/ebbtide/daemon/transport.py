@@ -32,12 +32,14 @@ class Transport:
         Args:
             address: An ``http://`` or ``https://`` URL, or the path of a Unix socket.
             token: The token, or the :class:`Path` of the file that holds it.
-            timeout: Seconds without an answer after which a request counts as lost.
+            timeout: Seconds without an answer after which a request counts as lost; after
+                so many altogether nothing is sent again.
 
         Raises:
             ConfigError: If the address would show the token to a network.
         """
         self._name = _checked(os.fspath(address))
+        self._timeout = timeout
         self._instance: str | None = None
         self._headers = {} if token is None else {"Authorization": f"Bearer {_read(token)}"}
         self._connections = Connections(self._name, timeout)
@@ -121,6 +123,7 @@ class Transport:
         target = f"{PREFIX}{route}?{urlencode(shown, quote_via=quote, safe='')}"
         instance = self._instance
         lost = False
+        end = time.monotonic() + self._timeout
         failure: Exception
         for pause in (*_PAUSES, None):
             try:
@@ -142,8 +145,9 @@ class Transport:
                 if answer.status != 503:
                     return _content(answer)
                 failure = _error(answer)  # stopping or busy: it was not begun
-            if pause is not None:
-                time.sleep(pause)
+            if pause is None or time.monotonic() > end:
+                break
+            time.sleep(pause)
         if lost and is_write:
             raise self._uncertain(failure) from failure
         if isinstance(failure, EbbtideError):
