@@ -177,6 +177,28 @@ def test_every_error_has_one_shape(on_port: Served) -> None:
     assert (status, code(found)) == (422, "input.unicode")
 
 
+def test_a_query_is_not_guessed_at(on_port: Served) -> None:
+    with on_port.connect() as memory:
+        memory.add("Tea.")
+    for path in (
+        "/v1/turns?limt=5",
+        "/v1/turns?limit=0",
+        "/v1/turns?limit=1001",
+        "/v1/turns?limit=five",
+        "/v1/turns?first=-1",
+        "/v1/turns?state=gone",
+        "/v1/turns?=",
+        "/v1/health?namespace=default",
+        "/v1/digest?namespace=default&namespace=other",
+        "/v1/turn",
+        "/v1/turn?interaction_id=-1",
+        "/v1/turn?interaction_id=0.5",
+    ):
+        status, found, _ = ask(on_port, path)
+        assert (status, code(found)) == (422, "input.field"), path
+    assert ask(on_port, "/v1/turn?interaction_id=0")[1]["text"] == "Tea."
+
+
 def test_a_failure_inside_is_an_answer_too(
     on_port: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ebbtide import _core
-from ebbtide.daemon.routes import reading, writing
+from ebbtide.daemon.routes import adding, changing, reading
 from ebbtide.daemon.service import Service
 from ebbtide.daemon.wire import PREFIX, encoded, error_data, status_of
 from ebbtide.errors import EbbtideError, InputError
@@ -70,8 +70,8 @@ def build_app(service: Callable[[], Service], *, store: str = "") -> FastAPI:
             for status, words in _ERRORS.items()
         },
     )
-    app.include_router(writing(service), prefix=PREFIX)
-    app.include_router(reading(service), prefix=PREFIX)
+    for router in (adding(service), changing(service), reading(service)):
+        app.include_router(router, prefix=PREFIX)
 
     @app.get(f"{PREFIX}/health", response_model=Health, tags=["daemon"])
     async def health() -> Response:

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ebbtide.daemon.bodies import ANY_LENGTH, json_body, line_requests, question_body
 from ebbtide.daemon.transport import Transport
 from ebbtide.daemon.wire import (
     LINES,
     evidence_from,
     given_turn,
-    moment,
     rendered_from,
     report_from,
     turn_from_wire,
 )
-from ebbtide.errors import EbbtideError, InputError
-from ebbtide.inputs import checked_text, prepare, shown, turn_from
+from ebbtide.errors import InputError
+from ebbtide.inputs import checked_text, prepare, shown
 from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
 __all__ = ["RemoteMemory", "connect"]
-
-_TURNS = 256
-_BYTES = 2**20
-"""Of one request of ``add_many``; others get their turn between two."""
-
-_ANY_LENGTH = 2**62
-"""The daemon's configuration says how long a turn may be."""
 
 
 def connect(
@@ -136,12 +128,12 @@ class RemoteMemory:
         if wait not in ("complete", "journalled"):
             message = f'wait must be "complete" or "journalled", not {shown(wait)}'
             raise InputError(message, "input.field")
-        prepare(turn, max_chars=_ANY_LENGTH)
+        prepare(turn, max_chars=ANY_LENGTH)
         return self._transport.write(
             "POST",
             route,
             self._query(),
-            _body(given_turn(turn) | {"wait": wait}),
+            json_body(given_turn(turn) | {"wait": wait}),
             keyed=True,
             repeatable=turn.external_id is not None,
         )
@@ -159,7 +151,7 @@ class RemoteMemory:
         """
         reports: list[WriteReport] = []
         done = 0
-        for lines, repeatable in _requests(turns):
+        for lines, repeatable in line_requests(turns):
             reports.append(self._add_lines(lines, done, repeatable))
             done += len(lines)
             if progress is not None:
@@ -178,7 +170,9 @@ class RemoteMemory:
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one, as :meth:`Memory.relate` does."""
         data = {"newer": newer, "relation": relation, "older": older}
-        return report_from(self._transport.write("POST", "/relations", self._query(), _body(data)))
+        return report_from(
+            self._transport.write("POST", "/relations", self._query(), json_body(data))
+        )
 
     def delete(
         self, interaction_id: int | str | None = None, *, external_id: str | None = None
@@ -207,7 +201,7 @@ class RemoteMemory:
         filters: Mapping[str, Any] | None = None,
     ) -> list[RetrievedEvidence]:
         """Turns that answer a question, best first, as :meth:`Memory.retrieve` gives them."""
-        asked = _asked(query_text, limit, query_time, preset, filters, max_tokens=max_tokens)
+        asked = question_body(query_text, limit, query_time, preset, filters, max_tokens=max_tokens)
         found = self._transport.read("POST", "/retrieve", self._query(), asked)
         return [evidence_from(one) for one in found["evidence"]]
 
@@ -223,7 +217,7 @@ class RemoteMemory:
         filters: Mapping[str, Any] | None = None,
     ) -> RenderedContext:
         """Evidence and the active conversation, as :meth:`Memory.context` gives them."""
-        asked = _asked(
+        asked = question_body(
             query_text,
             limit,
             query_time,
@@ -267,7 +261,7 @@ class RemoteMemory:
         answer: str | None = None,
     ) -> dict[str, Any]:
         """How a question is answered, as :meth:`Memory.trace` shows it, with lists for tuples."""
-        asked = _asked(query_text, limit, query_time, preset, filters, answer=answer)
+        asked = question_body(query_text, limit, query_time, preset, filters, answer=answer)
         found: dict[str, Any] = self._transport.read("POST", "/trace", self._query(), asked)
         return found
 
@@ -365,79 +359,3 @@ class RemoteMemory:
             "GET", route, self._named(interaction_id, external_id)
         )
         return found
-
-
-def _asked(
-    text: Any,
-    limit: Any,
-    query_time: Any,
-    preset: Any,
-    filters: Any,
-    **more: Any,
-) -> bytes:
-    """A question's body; the daemon checks it."""
-    if isinstance(filters, Mapping):
-        filters = {key: moment(value) for key, value in filters.items()}
-    data = {
-        "query_text": text,
-        "limit": limit,
-        "query_time": moment(query_time),
-        "preset": preset,
-        "filters": filters,
-        **more,
-    }
-    return _body({name: value for name, value in data.items() if value is not None})
-
-
-def _body(data: Mapping[str, Any]) -> bytes:
-    """A body as JSON.
-
-    It is ASCII: what is no Unicode reaches the daemon as it is, and is refused there.
-    """
-    try:
-        return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
-    except (TypeError, ValueError, RecursionError) as error:
-        message = f"an argument cannot be written as JSON: {error}"
-        raise InputError(message, "input.field") from error
-
-
-def _requests(
-    turns: Iterable[Turn | Mapping[str, Any]],
-) -> Iterator[tuple[list[bytes], bool]]:
-    """Turns as lines, so many to a request, and whether they all carry an id of their own.
-
-    Raises:
-        Exception: What the iterable raised, or an InputError that names the turn, after
-            those before it.
-    """
-    lines: list[bytes] = []
-    size, repeatable = 0, True
-    failure: Exception | None = None
-    stream = enumerate(turns)
-    while failure is None:
-        try:
-            place, given = next(stream)
-            turn = _line(place, given)
-        except Exception as error:
-            failure = error
-        else:
-            line, named = turn
-            lines.append(line)
-            size += len(line) + 1
-            repeatable &= named
-        if lines and (failure is not None or len(lines) >= _TURNS or size >= _BYTES):
-            yield lines, repeatable
-            lines, size, repeatable = [], 0, True
-    if not isinstance(failure, StopIteration):
-        raise failure
-
-
-def _line(place: int, given: Turn | Mapping[str, Any]) -> tuple[bytes, bool]:
-    """A turn as a line, and whether it has an external id."""
-    try:
-        turn = turn_from(given)
-        prepare(turn, max_chars=_ANY_LENGTH)
-        return _body(given_turn(turn)), turn.external_id is not None
-    except EbbtideError as error:
-        kept = f"the {place} before it were kept" if place else "nothing came before it"
-        raise type(error)(f"turn {place + 1} of this call: {error}; {kept}", error.code) from error

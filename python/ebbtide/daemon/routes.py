@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 
@@ -15,33 +16,54 @@ from ebbtide.memory import Memory
 from ebbtide.remembering import add_and_get
 
 try:
-    from fastapi import APIRouter, Header, Query, Request, Response
+    from fastapi import APIRouter, Depends, Header, Query, Request, Response
 except ImportError as error:
     raise MissingExtraError(error, "serve") from error
 
 from ebbtide.daemon import models
 
-__all__ = ["reading", "writing"]
+__all__ = ["adding", "changing", "reading"]
 
 Namespace = Annotated[str, Query(description="The memory's name; any text.")]
 Id = Annotated[int | None, Query(ge=0, description="The turn's interaction id.")]
 ExternalId = Annotated[str | None, Query(description="Or your own id of it.")]
-Key = Annotated[
-    str | None,
-    Header(
-        alias=KEY_HEADER,
-        min_length=1,
-        max_length=200,
-        description="The same key twice is carried out once, and answered alike.",
-    ),
-]
-Instance = Annotated[
-    str | None,
-    Header(
-        alias=INSTANCE_HEADER,
-        description="Refuse, unless this is still the process that an earlier attempt went to.",
-    ),
-]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a write, of maybe several.
+
+    Attributes:
+        key: The same for each of them.
+        instance: The process that an earlier one went to.
+    """
+
+    key: str | None
+    instance: str | None
+
+
+def _attempt(
+    key: Annotated[
+        str | None,
+        Header(
+            alias=KEY_HEADER,
+            min_length=1,
+            max_length=200,
+            description="The same key twice is carried out once, and answered alike.",
+        ),
+    ] = None,
+    instance: Annotated[
+        str | None,
+        Header(
+            alias=INSTANCE_HEADER,
+            description="Refuse, unless an earlier attempt went to this very process.",
+        ),
+    ] = None,
+) -> Attempt:
+    return Attempt(key, instance)
+
+
+Attempted = Annotated[Attempt, Depends(_attempt)]
 
 _LINES_BODY = {
     "requestBody": {
@@ -52,37 +74,43 @@ _LINES_BODY = {
 }
 
 
-def writing(service: Callable[[], Service]) -> APIRouter:
-    """Routes that change a memory."""
+def adding(service: Callable[[], Service]) -> APIRouter:
+    """Routes that store turns; the memory is made where it is missing."""
     router = APIRouter(tags=["write"])
+
+    async def written(
+        namespace: str, attempt: Attempt, asked: bytes, work: Callable[[Memory], bytes]
+    ) -> Response:
+        found = await service().write(
+            namespace,
+            work,
+            create=True,
+            key=attempt.key,
+            instance=attempt.instance,
+            asked=asked,
+        )
+        return _json(found)
 
     @router.post("/turns", response_model=models.Report)
     async def add(
         turn: models.GivenTurn,
         request: Request,
+        attempt: Attempted,
         namespace: Namespace = "default",
-        key: Key = None,
-        instance: Instance = None,
     ) -> Response:
         """Store one turn; the memory is made where it is missing."""
 
         def work(memory: Memory) -> bytes:
             return encoded(memory.add(**dict(turn)).to_dict())
 
-        body = b"add" + await request.body()
-        return _json(
-            await service().write(
-                namespace, work, create=True, key=key, instance=instance, asked=body
-            )
-        )
+        return await written(namespace, attempt, b"add" + await request.body(), work)
 
     @router.post("/remember", response_model=models.Remembered)
     async def remember(
         turn: models.GivenTurn,
         request: Request,
+        attempt: Attempted,
         namespace: Namespace = "default",
-        key: Key = None,
-        instance: Instance = None,
     ) -> Response:
         """Store one turn, as `/turns` does, and give it back with its id."""
 
@@ -94,22 +122,16 @@ def writing(service: Callable[[], Service]) -> APIRouter:
             }
             return encoded(found)
 
-        body = b"remember" + await request.body()
-        return _json(
-            await service().write(
-                namespace, work, create=True, key=key, instance=instance, asked=body
-            )
-        )
+        return await written(namespace, attempt, b"remember" + await request.body(), work)
 
     @router.post("/turns/lines", response_model=models.Report, openapi_extra=_LINES_BODY)
     async def add_many(
         request: Request,
+        attempt: Attempted,
         namespace: Namespace = "default",
         before: Annotated[
             int, Query(ge=0, description="Turns of the same call in earlier requests.")
         ] = 0,
-        key: Key = None,
-        instance: Instance = None,
     ) -> Response:
         """Store turns in order, one a line; an unusable one keeps those before it."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -120,11 +142,14 @@ def writing(service: Callable[[], Service]) -> APIRouter:
         def work(memory: Memory) -> bytes:
             return encoded(add_lines(memory, body, before=before).to_dict())
 
-        return _json(
-            await service().write(
-                namespace, work, create=True, key=key, instance=instance, asked=b"lines" + body
-            )
-        )
+        return await written(namespace, attempt, b"lines" + body, work)
+
+    return router
+
+
+def changing(service: Callable[[], Service]) -> APIRouter:
+    """Routes that change or erase what is stored."""
+    router = APIRouter(tags=["write"])
 
     @router.delete("/turn", status_code=204, response_class=Response)
     async def delete(
