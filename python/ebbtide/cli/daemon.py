@@ -53,10 +53,11 @@ def serve(
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Hold a store for several processes: HTTP over a Unix socket or a loopback port.
+    """Hold a store for several processes.
 
-    Programs use it with ebbtide.connect(ADDRESS). The socket is this user's alone; a port
-    asks for the token. SIGTERM and Ctrl-C end it: requests that run are finished first.
+    It speaks HTTP over a Unix socket, which is this user's alone, or over a loopback port,
+    which asks for a token. Programs use it with ebbtide.connect(ADDRESS). SIGTERM and
+    Ctrl-C end it: requests that run are finished first.
     """
     if openapi:
         from ebbtide.daemon.app import openapi as described
