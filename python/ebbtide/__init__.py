@@ -9,6 +9,7 @@ from __future__ import annotations
 from ebbtide._core import __version__
 from ebbtide.aio import AsyncMemory
 from ebbtide.config import Config
+from ebbtide.connecting import connect
 from ebbtide.errors import (
     ConfigError,
     EbbtideError,
@@ -58,4 +59,5 @@ __all__ = [
     "Turn",
     "WriteReport",
     "__version__",
+    "connect",
 ]

@@ -18,6 +18,8 @@ PARTS = {
     "ebbtide.adapters.langgraph": ("langgraph", "langgraph"),
     "ebbtide.adapters.llamaindex": ("llama_index", "llamaindex"),
     "ebbtide.adapters.openai_agents": ("agents", "openai-agents"),
+    "ebbtide.daemon.app": ("fastapi", "serve"),
+    "ebbtide.daemon.server": ("uvicorn", "serve"),
     "ebbtide.mcp": ("mcp", "mcp"),
 }
 
@@ -26,7 +28,9 @@ PARTS = {
 def test_a_missing_package_names_the_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package, extra = PARTS[module]
     for name in list(sys.modules):
-        if name == package or name.startswith((f"{package}.", "ebbtide.adapters", "ebbtide.mcp")):
+        if name == package or name.startswith(
+            (f"{package}.", "ebbtide.adapters", "ebbtide.daemon", "ebbtide.mcp")
+        ):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError) as caught:

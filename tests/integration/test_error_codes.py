@@ -29,7 +29,7 @@ from ebbtide import (
 from ebbtide._core import error_codes
 
 CODE = re.compile(
-    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker)\.[a-z_]+)"'
+    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker|daemon)\.[a-z_]+)"'
 )
 NO_CODES = {"store.db"}
 
@@ -282,6 +282,9 @@ def test_every_code_has_a_case() -> None:
     elsewhere = "".join(
         (tests / name).read_text(encoding="utf-8")
         for name in (
+            "daemon/test_guard.py",
+            "daemon/test_lifecycle.py",
+            "daemon/test_retries.py",
             "unit/test_llm_client.py",
             "integration/test_peer.py",
             "integration/test_reading_ahead.py",

@@ -15,6 +15,7 @@ from ebbtide.cli import (
     comparing,
     configuring,
     consolidating,
+    daemon,
     deliberating,
     evaluating,
     gating,
@@ -57,6 +58,7 @@ app.command(epilog=keeping.LOAD_EXAMPLES)(keeping.load)
 app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
 app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
 app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
+app.command(epilog=daemon.EXAMPLES)(daemon.serve)
 app.command(epilog=benching.EXAMPLES)(benching.bench)
 app.add_typer(configuring.app, name="config")
 for command in (
