@@ -10,6 +10,7 @@ import typer
 
 from ebbtide.cli import (
     answering,
+    archiving,
     asking,
     benching,
     comparing,
@@ -56,6 +57,7 @@ app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
 app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
 app.command(epilog=benching.EXAMPLES)(benching.bench)
 app.add_typer(configuring.app, name="config")
+app.add_typer(archiving.app, name="archive")
 for command in (
     comparing.ablate,
     comparing.sweep,

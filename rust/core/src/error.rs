@@ -89,6 +89,12 @@ codes! {
     PeerFailed = "peer.failed",
     /// A worker process of a replay ended on its own.
     WorkerFailed = "worker.failed",
+    /// An archive's server cannot be reached, or failed.
+    ArchiveUnavailable = "archive.unavailable",
+    /// An archive holds something else under the same name.
+    ArchiveConflict = "archive.conflict",
+    /// What an archive returned is not what was put there.
+    ArchiveDamaged = "archive.damaged",
 }
 
 /// What went wrong, and what to do about it.
