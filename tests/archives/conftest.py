@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,7 @@ from .servers import ChromaServer, PostgresServer
 
 BACKENDS = ("file", "postgres", "chroma")
 
-_numbers = itertools.count()
+NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +43,7 @@ def fresh_address(request: pytest.FixtureRequest, tmp_path: Path) -> Fresh:
     """Given a backend's name, the address of an archive that is not there yet."""
 
     def make(backend: str) -> str:
-        number = next(_numbers)
+        number = next(NUMBERS)
         if backend == "file":
             return str(tmp_path / f"archive-{number}.db")
         if backend == "chroma":
@@ -64,3 +67,18 @@ def database(server: PostgresServer, name: str) -> str:
 def address(request: pytest.FixtureRequest, fresh_address: Fresh) -> str:
     """An archive's address, for each backend in turn."""
     return fresh_address(request.param)
+
+
+@pytest.fixture(scope="session")
+def figures() -> Iterator[dict[str, Any]]:
+    """What these tests count; written to the folder that EBBTIDE_FIGURES names."""
+    found: dict[str, Any] = {}
+    yield found
+    folder = os.environ.get("EBBTIDE_FIGURES")
+    if folder and found:
+        promise = (
+            "Turns shipped to a shared archive are neither lost nor doubled, though the server "
+            "stops or the line breaks in the middle of a batch."
+        )
+        text = json.dumps({"promise": promise, "figures": found}, indent=2)
+        (Path(folder) / "archives.json").write_text(text + "\n", encoding="utf-8")
