@@ -29,7 +29,7 @@ from ebbtide import (
 from ebbtide._core import error_codes
 
 CODE = re.compile(
-    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker)\.[a-z_]+)"'
+    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker|archive)\.[a-z_]+)"'
 )
 NO_CODES = {"store.db"}
 
@@ -285,6 +285,8 @@ def test_every_code_has_a_case() -> None:
             "unit/test_llm_client.py",
             "integration/test_peer.py",
             "integration/test_reading_ahead.py",
+            "archives/test_contract.py",
+            "archives/test_backends.py",
         )
     )
     missing = set(error_codes()) - {code for code, _, _ in CASES}

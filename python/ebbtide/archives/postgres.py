@@ -272,10 +272,15 @@ class PostgresArchive:
     def _nearest(
         self, query: NDArray[np.int16], passages: int, where: str, values: Sequence[Any]
     ) -> tuple[list[Record], float | None]:
+        # The planner would join every record, though nothing is asked of it.
+        joins = (
+            ""
+            if where == "true"
+            else ("JOIN ebbtide_record r USING (ns, id) JOIN ebbtide_namespace n USING (ns) ")
+        )
         near = (
             "SELECT p.ns, p.id, p.embedding <#> %s AS distance FROM ebbtide_passage p "
-            f"JOIN ebbtide_record r USING (ns, id) JOIN ebbtide_namespace n USING (ns) "
-            f"WHERE {where} ORDER BY distance LIMIT %s"
+            f"{joins} WHERE {where} ORDER BY distance LIMIT %s"
         )
         with self._transaction() as connection:
             if self._exact:
