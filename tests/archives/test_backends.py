@@ -117,7 +117,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
     assert archive.get("ana", [0])[0].turn.text == "ana says 0"
     for read in (
         lambda: archive.get("ana", [1]),
-        lambda: archive.search(vector("q"), 1),
+        lambda: archive.search(vector("q"), 2),
     ):
         with pytest.raises(ExternalError) as caught:
             read()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from ebbtide.archives import open_archive
 from ebbtide.cli import main
 
 from .conftest import Fresh
-from .makers import IDENTITY
+from .makers import IDENTITY, record
 
 
 class Terminal:
@@ -86,7 +87,8 @@ def test_push_search_status_pull_migrate_erase(
         ("l", 21),
     ]
     assert status["dimension"] == 384
-    assert "'ana': 21 turns, up to 21; sum" in terminal.run("status", "--from", address)
+    shown = terminal.run("status", "--from", address, "--verify")
+    assert "'ana': 21 turns, up to 21; sum" in shown
 
     other = fresh_address("file")
     out = terminal.run("migrate", "--from", address, "--to", other)
@@ -116,7 +118,14 @@ def test_what_goes_wrong_is_said_in_a_sentence(
         assert "holds no archive yet" in err
         assert "[archive.unavailable]" in err
     assert not missing.exists()
-    open_archive(str(missing), IDENTITY).close()
+    archive = open_archive(str(missing), IDENTITY)
+    archive.put("ana", [record(0)])
+    archive.close()
+    with sqlite3.connect(missing) as connection:
+        connection.execute("UPDATE record SET vectors = zeroblob(64)")
+    connection.close()
+    assert "1 turns" in terminal.run("status", "--from", missing)
+    assert "[archive.damaged]" in terminal.run("status", "--verify", "--from", missing, code=1)
     err = terminal.run("push", "--store", store, "-n", "ana", "--to", missing, code=1)
     assert "[fingerprint.analyser]" in err
 

@@ -204,6 +204,7 @@ def test_two_shippers_at_once(
     assert errors == []
     archive = open_archive(address)
     assert found(archive) == sorted(expected(memory).items())
+    assert ship(memory, archive).shipped == 0
     assert archive.cursor("default") == TURNS
     archive.close()
 

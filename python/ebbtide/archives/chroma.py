@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,8 +20,18 @@ from ebbtide.archives.base import (
     positive,
     unavailable,
 )
+from ebbtide.archives.chroma_entries import (
+    PAGE,
+    entries_of,
+    key_of,
+    pages,
+    record_of,
+    requests,
+    unit,
+    where_of,
+)
 from ebbtide.archives.ranking import query_vector, rescored
-from ebbtide.archives.records import Block, Record, blocks_of, escaped, keys_of, unescaped
+from ebbtide.archives.records import Block, Record, blocks_of, escaped, unescaped
 from ebbtide.extras import MissingExtraError
 
 if TYPE_CHECKING:
@@ -32,11 +41,11 @@ __all__ = ["ChromaArchive"]
 
 _Result = TypeVar("_Result")
 
-_PAGE = 500
-"""Entries that one request reads or writes."""
-
-_SCALE = np.float32(32767)
 _IDENTITY = "archive"
+_NO_ID = 2**40
+"""Interaction ids stay below."""
+_PATIENCE = 60.0
+"""Seconds that a request may take; the client itself would wait for ever."""
 
 
 class ChromaArchive:
@@ -44,8 +53,8 @@ class ChromaArchive:
 
     Each passage is an entry; that of a turn's first passage carries the turn. A
     second collection, ``NAME-sources``, knows the namespaces. Chroma has no
-    transactions: entries are written first and the cursor after them, so that what
-    was interrupted is written again.
+    transactions over several requests: entries are written first and the cursor after
+    them, so that what was interrupted is written again.
     """
 
     def __init__(
@@ -130,6 +139,9 @@ class ChromaArchive:
                 **self._address,  # type: ignore[arg-type]
                 settings=settings,
             )
+            session = getattr(getattr(self._connected, "_server", None), "_session", None)
+            if session is not None:
+                session.timeout = _PATIENCE
         return self._connected
 
     def _both(self) -> tuple[Any, Any]:
@@ -166,9 +178,7 @@ class ChromaArchive:
         one_namespace(namespace, records, self.identity.dimension)
         ids = [record.interaction_id for record in records]
         new = fresh(namespace, records, self._hashes(namespace, ids))
-        entries = [entry for record in new for entry in _entries(record)]
-        # Backwards: the entry that makes a turn count is written after its others.
-        for part in _parts(entries[::-1]):
+        for part in requests([list(entries_of(record)) for record in new]):
             keys, vectors, fields = zip(*part, strict=True)
             numbers = [vector.tolist() for vector in vectors]
             self._ask("add", ids=list(keys), embeddings=numbers, metadatas=list(fields))
@@ -186,9 +196,9 @@ class ChromaArchive:
     def _of_ids(
         self, namespace: str, ids: Sequence[int], include: list[str]
     ) -> list[dict[str, Any]]:
-        keys = [_key(namespace, number, 0) for number in sorted(set(ids))]
+        keys = [key_of(namespace, number, 0) for number in sorted(set(ids))]
         rows: list[dict[str, Any]] = []
-        for part in _parts(keys):
+        for part in pages(keys):
             rows += self._ask("get", ids=part, include=include)["metadatas"]
         return sorted(rows, key=lambda row: int(row["id"]))
 
@@ -199,24 +209,18 @@ class ChromaArchive:
     def page(self, namespace: str, first: int, limit: int) -> list[Record]:
         """See :meth:`Archive.page`; Chroma keeps no order, so ids are read first."""
         ids: list[int] = []
-        start, width = first, max(limit, _PAGE)
-        end = self.cursor(namespace)
-        while len(ids) < limit and start < end:
+        start, width = first, max(limit, PAGE)
+        cursor = self.cursor(namespace)
+        while len(ids) < limit and start < cursor:
             ids += self.ids(namespace, start, start + width)
             start += width
             width *= 2
+        if len(ids) < limit:  # a put that was cut off leaves turns past the cursor
+            ids += self.ids(namespace, start, _NO_ID)
         return self.get(namespace, ids[:limit])
 
     def _record(self, row: Mapping[str, Any]) -> Record:
-        return Record.stored(
-            unescaped(row["namespace"]),
-            int(row["id"]),
-            body=base64.b85decode(row["body"]),
-            vectors=base64.b85decode(row["vectors"]),
-            dimension=self.identity.dimension,
-            digest=bytes.fromhex(row["hash"]),
-            writer=unescaped(row["writer"]),
-        )
+        return record_of(row, self.identity.dimension)
 
     def search(
         self,
@@ -235,7 +239,7 @@ class ChromaArchive:
         limit = positive("limit", limit)
         query = query_vector(vector, self.identity.dimension)
         wanted = Filters.of(filters, namespaces)
-        where = _where(wanted)
+        where = where_of(wanted)
         if not query.any() or wanted.namespaces == ():
             return []  # Chroma refuses a list of no names
         total = int(self._ask("count"))
@@ -255,10 +259,10 @@ class ChromaArchive:
         self, query: NDArray[np.int16], passages: int, where: list[dict[str, Any]]
     ) -> list[Record]:
         condition = {"$and": where} if len(where) > 1 else (where[0] if where else None)
-        unit = (query.astype(np.float32) / _SCALE).tolist()
+        asked = unit(query).tolist()
         found = self._ask(
             "query",
-            query_embeddings=[unit],
+            query_embeddings=[asked],
             n_results=passages,
             where=condition,
             include=["metadatas"],
@@ -272,10 +276,10 @@ class ChromaArchive:
         """Entries that match, a page at a time."""
         at = 0
         while True:
-            page = {"where": where, "limit": _PAGE, "offset": at}
+            page = {"where": where, "limit": PAGE, "offset": at}
             rows = self._ask("get", **page, include=["metadatas"])["metadatas"]
             yield from rows
-            if len(rows) < _PAGE:
+            if len(rows) < PAGE:
                 return
             at += len(rows)
 
@@ -283,10 +287,11 @@ class ChromaArchive:
         """See :meth:`Archive.delete`."""
         rows = self._of_ids(namespace, ids, ["metadatas"])
         keys = [
-            _key(namespace, int(row["id"]), part) for row in rows for part in range(row["parts"])
+            [key_of(namespace, int(row["id"]), part) for part in range(row["parts"])]
+            for row in rows
         ]
-        for part in _parts(keys):
-            self._ask("delete", ids=part)
+        for request in requests(keys):
+            self._ask("delete", ids=request)
         return len(rows)
 
     def delete_namespace(self, namespace: str) -> int:
@@ -349,51 +354,3 @@ class ChromaArchive:
     def close(self) -> None:
         """See :meth:`Archive.close`."""
         self._collections = self._connected = None
-
-
-def _key(namespace: str, number: int, part: int) -> str:
-    return f"{escaped(namespace)}/{number}/{part}"
-
-
-def _entries(record: Record) -> Iterator[tuple[str, NDArray[np.float32], dict[str, Any]]]:
-    """What is kept of a record: key, unit vector and fields of each passage."""
-    keys = keys_of(record)
-    shared: dict[str, Any] = {
-        "namespace": escaped(record.namespace),
-        "id": record.interaction_id,
-        "role": keys.role,
-        "speaker": keys.speaker,
-        "session": keys.session_id,
-        "utc": keys.utc_micros,
-        "writer": escaped(record.writer),
-    }
-    shared = {name: value for name, value in shared.items() if value is not None}
-    # A turn without a passage is an entry too; the zero vector is near nothing.
-    none = np.zeros((1, record.vectors.shape[1]), np.int16)
-    for part, vector in enumerate(record.vectors if len(record.vectors) else none):
-        fields = {**shared, "part": part}
-        if part == 0:
-            fields["hash"] = record.hash.hex()
-            fields["parts"] = max(1, len(record.vectors))
-            fields["body"] = base64.b85encode(record.body).decode()
-            fields["vectors"] = base64.b85encode(record.vector_bytes).decode()
-        yield _key(record.namespace, record.interaction_id, part), vector / _SCALE, fields
-
-
-def _parts(items: Sequence[Any]) -> Iterator[list[Any]]:
-    for at in range(0, len(items), _PAGE):
-        yield list(items[at : at + _PAGE])
-
-
-def _where(filters: Filters) -> list[dict[str, Any]]:
-    """The conditions of a search."""
-    conditions: list[dict[str, Any]] = [
-        {column: {"$eq": value}} for column, value in filters.equalities
-    ]
-    if filters.namespaces is not None:
-        names = [escaped(name) for name in filters.namespaces]
-        conditions.append({"namespace": {"$in": names}})
-    for operator, moment in (("$gte", filters.since), ("$lte", filters.until)):
-        if moment is not None:
-            conditions.append({"utc": {operator: moment}})
-    return conditions

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ebbtide.archives.base import (
     Filters,
     Hit,
@@ -23,9 +25,9 @@ from ebbtide.archives.base import (
 from ebbtide.archives.ranking import best, query_vector, rescored
 from ebbtide.archives.records import Block, Record, blocks_of, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
+from ebbtide.kernels import cosine_top_k
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["FileArchive"]
@@ -53,6 +55,8 @@ CREATE TABLE record (
 """
 _RECORD = "namespace, id, hash, writer, body, vectors"
 _INSERT = f"INSERT INTO record VALUES ({', '.join('?' * 10)})"
+_VECTORS = 5
+"""Where in a row the vectors are."""
 _SCAN = 1024
 """Records that a search holds at once."""
 _VARIABLES = 500
@@ -186,6 +190,8 @@ class FileArchive:
             try:
                 cursor = self._connection.execute(statement, values)
                 while rows := cursor.fetchmany(_SCAN):
+                    if not wanted.metadata:
+                        rows = _nearest(rows, query, limit)
                     records = (self._record(row) for row in rows)
                     found = rescored(filter(wanted.lets_metadata, records), query, limit)
                     hits = best([*hits, *found], limit)
@@ -252,6 +258,30 @@ class FileArchive:
     def close(self) -> None:
         """See :meth:`Archive.close`."""
         self._connection.close()
+
+
+def _nearest(
+    rows: list[tuple[Any, ...]], query: NDArray[np.int16], limit: int
+) -> list[tuple[Any, ...]]:
+    """Rows that may be among the best: those as near as the last of the nearest ones.
+
+    To make a record of a row and check its hash costs more than to compare it.
+    """
+    dimension = len(query)
+    counts = [len(row[_VECTORS]) // (2 * dimension) for row in rows]
+    numbers = np.frombuffer(b"".join(row[_VECTORS] for row in rows), "<i2").astype(np.int16)
+    matrix = numbers.reshape(-1, dimension)
+    found, cosines = cosine_top_k(matrix, query, k=len(matrix))
+    owners = np.repeat(np.arange(len(rows)), counts)[found]
+    scores: dict[int, float] = {}
+    last = 0.0
+    for owner, cosine in zip(owners.tolist(), cosines.tolist(), strict=True):
+        if owner in scores:
+            continue
+        if len(scores) >= limit and cosine < last:
+            break
+        scores[owner] = last = cosine
+    return [rows[owner] for owner in sorted(scores)]
 
 
 def _where(filters: Filters) -> tuple[str, list[Any]]:

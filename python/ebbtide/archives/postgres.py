@@ -36,6 +36,8 @@ _SCALE = np.float32(32767)
 _LOCK = 0x65626172
 """The advisory lock under which tables are made: two clients may come first."""
 
+_PATIENCE_MS = 60_000
+
 _TABLES = """
 CREATE TABLE ebbtide_archive (identity text NOT NULL);
 CREATE TABLE ebbtide_namespace (
@@ -142,7 +144,13 @@ class PostgresArchive:
         if self._open is None or self._open.closed:
             import psycopg
 
-            self._open = psycopg.connect(self._uri, connect_timeout=self._timeout, autocommit=True)
+            self._open = psycopg.connect(
+                self._uri,
+                connect_timeout=self._timeout,
+                # A peer that is gone without a word must not hold us for ever.
+                tcp_user_timeout=_PATIENCE_MS,
+                autocommit=True,
+            )
             if self.identity is not None:
                 self._knows_vectors(self._open)
         return self._open

@@ -34,7 +34,7 @@ _SEARCH = examples(
 )
 _STATUS = examples(
     "ebbtide archive status --from archive.db",
-    "ebbtide archive status --from archive.db --json",
+    "ebbtide archive status --from archive.db --verify --json",
 )
 _PULL = examples(
     "ebbtide archive pull --from archive.db --namespace ana --store new.db",
@@ -191,10 +191,22 @@ def search(
 
 
 @app.command(epilog=_STATUS)
-def status(source: FromOption, as_json: JsonOption = False) -> None:
-    """Say what an archive holds: its namespaces, their turns and sums."""
+def status(
+    source: FromOption,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Read every turn and check it against its hash.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what an archive holds: its namespaces, their turns and sums.
+
+    Equal sums, equal contents, whatever the server.
+    """
     with _opened(source) as archive:
         rows = [_summary(archive, name) for name in archive.namespaces()]
+        if verify:
+            for row in rows:
+                _read_all(archive, row["namespace"])
     identity = archive.identity
     if as_json:
         made = {"embedding": identity.embedding, "dimension": identity.dimension}
@@ -218,6 +230,13 @@ def _summary(archive: Archive, name: str) -> dict[str, Any]:
         "cursor": archive.cursor(name),
         "sum": sha256(b"".join(block.ids + block.content for block in blocks)).hexdigest(),
     }
+
+
+def _read_all(archive: Archive, name: str) -> None:
+    """Read every record; a damaged one raises the error that names it."""
+    first = 0
+    while page := archive.page(name, first, 256):
+        first = page[-1].interaction_id + 1
 
 
 @app.command(epilog=_PULL)
