@@ -59,6 +59,11 @@ class Store:
         handle = open_handle(path, settings, read_only=read_only)
         return cls(handle, settings, read_only=read_only)
 
+    @property
+    def config(self) -> Config:
+        """The configuration that its memories are opened with."""
+        return self._config
+
     def memory(self, namespace: str = "default") -> Memory:
         """The memory of that name, opened once and kept open with the store."""
         if namespace in self._memories:

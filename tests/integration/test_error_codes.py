@@ -29,7 +29,8 @@ from ebbtide import (
 from ebbtide._core import error_codes
 
 CODE = re.compile(
-    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker|daemon)\.[a-z_]+)"'
+    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker|daemon|archive)'
+    r'\.[a-z_]+)"'
 )
 NO_CODES = {"store.db"}
 
@@ -288,6 +289,8 @@ def test_every_code_has_a_case() -> None:
             "unit/test_llm_client.py",
             "integration/test_peer.py",
             "integration/test_reading_ahead.py",
+            "archives/test_contract.py",
+            "archives/test_backends.py",
         )
     )
     missing = set(error_codes()) - {code for code, _, _ in CASES}

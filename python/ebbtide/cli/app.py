@@ -10,6 +10,7 @@ import typer
 
 from ebbtide.cli import (
     answering,
+    archiving,
     asking,
     benching,
     comparing,
@@ -61,6 +62,7 @@ app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
 app.command(epilog=daemon.EXAMPLES)(daemon.serve)
 app.command(epilog=benching.EXAMPLES)(benching.bench)
 app.add_typer(configuring.app, name="config")
+app.add_typer(archiving.app, name="archive")
 for command in (
     comparing.ablate,
     comparing.sweep,

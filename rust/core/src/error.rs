@@ -103,6 +103,12 @@ codes! {
     DaemonUncertain = "daemon.uncertain",
     /// A daemon failed at a request, or its answer cannot be read.
     DaemonFailed = "daemon.failed",
+    /// An archive's server cannot be reached, or failed.
+    ArchiveUnavailable = "archive.unavailable",
+    /// An archive holds something else under the same name.
+    ArchiveConflict = "archive.conflict",
+    /// What an archive returned is not what was put there.
+    ArchiveDamaged = "archive.damaged",
 }
 
 /// What went wrong, and what to do about it.

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -296,6 +297,27 @@ impl MemoryHandle {
             py,
             &self.with(py, |e| e.history_page(first, limit, &filters))?,
         )
+    }
+
+    /// Ids of every turn.
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        Ok(self.with(py, |e| e.ids())?.into_pyarray(py))
+    }
+
+    /// Passage vectors by turn: int16, little endian, one passage after the other.
+    fn vectors(
+        &self,
+        py: Python<'_>,
+        first: u64,
+        limit: u32,
+    ) -> PyResult<Vec<(u64, Cow<'_, [u8]>)>> {
+        let found = self.with(py, |e| e.vectors(first, limit))?;
+        Ok(found.into_iter().map(|(id, v)| (id, v.into())).collect())
+    }
+
+    /// Relations that callers stated: newer, relation, older.
+    fn stated(&self, py: Python<'_>) -> PyResult<Vec<(u64, &'static str, u64)>> {
+        self.with(py, |e| e.stated())
     }
 
     fn history<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {

@@ -10,6 +10,7 @@ mod lock;
 mod read;
 mod recurrence;
 mod schema;
+mod shipping;
 mod transfer;
 mod write;
 
