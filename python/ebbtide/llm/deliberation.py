@@ -14,7 +14,7 @@ from typing import Any
 
 from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
-from ebbtide.llm.seam import FAILURES, JsonModel, Meter
+from ebbtide.llm.seam import FAILURES, JsonModel, Meter, failure
 
 __all__ = ["Line", "Ruling", "deliberate"]
 
@@ -101,10 +101,7 @@ def deliberate(
             if answers and kept:
                 ruling.answer = _answer(meter, ruling, question, [fact.text for fact in kept])
     except FAILURES as error:
-        # What a model of the caller's own raises is named as the client would name it.
-        other = "llm.unavailable" if isinstance(error, OSError) else "llm.answer"
-        code = getattr(error, "code", other)
-        ruling.failed = f"{code}: {error}"
+        ruling.failed = failure(error)
     ruling.usage = meter.usage
     return ruling
 

@@ -8,7 +8,7 @@ use crate::order::best_first;
 use crate::types::InteractionId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Units, episodes and facts by number. Nothing in it is text.
+/// Units, episodes and facts by number.
 #[derive(Debug, Clone, Default)]
 pub struct Recurrence {
     units: BTreeMap<InteractionId, Unit>,
@@ -152,9 +152,12 @@ impl Recurrence {
         self.promote_again();
     }
 
-    /// Drops the facts that stood in a turn, and what they replaced stands again.
+    /// Drops the facts that stood in a turn or may draw on it, and what they replaced
+    /// stands again.
     pub fn forget_facts_of(&mut self, turn: InteractionId) -> BTreeSet<u64> {
-        let gone = self.facts.values().filter(|f| f.span.turn == turn);
+        let drawn = |f: &Fact| f.wording.as_ref().is_some_and(|w| w.drawn.contains(&turn));
+        let gone = self.facts.values();
+        let gone = gone.filter(|f| f.span.turn == turn || drawn(f));
         let gone: BTreeSet<u64> = gone.map(|f| f.id).collect();
         self.forget_facts(&gone);
         gone
@@ -228,6 +231,7 @@ mod tests {
                 replaced_by,
             }],
             stems: Vec::new(),
+            wording: None,
         }
     }
 
@@ -245,6 +249,7 @@ mod tests {
             sentences: Vec::new(),
             vector: quantise(&[1.0, 0.0]),
             cohesion: 1.0,
+            text: None,
         });
         assert!(state.is_promoted(0) && state.is_promoted(2) && !state.is_promoted(4));
         assert_eq!(state.consolidated_in(3), [9]);
