@@ -17,7 +17,6 @@ from ebbtide.ann import Graphs
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.inputs import checked_text, filters_for_core, prepare, query_moment, shown
-from ebbtide.llm.part import WritingPart
 from ebbtide.pipeline import (
     BATCH,
     BackgroundFlush,
@@ -80,6 +79,7 @@ class Memory:
     ) -> None:
         """Attach to an open store; use :meth:`open` or :meth:`in_memory` instead."""
         from ebbtide.analysis.analyser import Analyser
+        from ebbtide.llm.part import WritingPart
 
         checked_text("namespace", namespace)
         cards = bool(config["retrieval"]["enable_card_semantic"])

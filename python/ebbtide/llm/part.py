@@ -4,14 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from ebbtide.inputs import Prepared
 from ebbtide.llm.seam import JsonModel
 from ebbtide.llm.utility import Assessment, Critic
 from ebbtide.llm.writing import Author, Desk
 
-__all__ = ["WritingPart"]
+__all__ = ["Said", "WritingPart"]
+
+
+class Said(Protocol):
+    """A turn, as far as a model is told of it."""
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+        ...
+
+    @property
+    def role(self) -> str:
+        """Its role."""
+        ...
+
+    @property
+    def speaker(self) -> str | None:
+        """Who said it."""
+        ...
 
 
 class WritingPart:
@@ -36,13 +54,13 @@ class WritingPart:
         self._author = Author(model if writes else None) if gathers else None
         self._one_by_one = gathers and writes
 
-    def assess(self, turn: Prepared) -> Assessment | None:
+    def assess(self, turn: Said) -> Assessment | None:
         """What the model says of a turn; None where it is not asked."""
         if self._critic is None:
             return None
         return self._critic.assess(turn.text, turn.role, turn.speaker)
 
-    def assess_pending(self, known: Container[int], number: int, turn: Prepared) -> Assessment | None:
+    def assess_pending(self, known: Container[int], number: int, turn: Said) -> Assessment | None:
         """The same of a journalled turn, unless something is known of it already."""
         return None if number in known else self.assess(turn)
 

@@ -121,9 +121,8 @@ def _facts(
     meter: Meter, episode: str, messages: Sequence[Mapping[str, Any]], known: Sequence[str]
 ) -> list[tuple[int, str]]:
     stored = "\n".join(f"- {fact}" for fact in known) or "(none)"
-    user = (
-        f"Episode:\n{episode}\n\nMessages:\n{_numbered(messages)}\n\nFacts stored already:\n{stored}"
-    )
+    said = f"Episode:\n{episode}\n\nMessages:\n{_numbered(messages)}"
+    user = f"{said}\n\nFacts stored already:\n{stored}"
     rows = meter.complete_json(_REFINE, user, _FACTS_SCHEMA)["facts"]
     found: list[tuple[int, str]] = []
     for row in rows:
