@@ -333,6 +333,65 @@ def test_an_erased_turn_takes_all_that_was_written_of_it_along(
         assert memory.digest() == filled_without(stub, turn)
 
 
+class Gossip(EchoModel):
+    """Tells a stored fact again in each new one, or quotes it where it fails."""
+
+    def __init__(self, *, fails: bool) -> None:
+        super().__init__()
+        self.fails = fails
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        reply = super().complete_json(system, user, schema)
+        if "facts" in reply:
+            before = user.partition("Facts stored already:\n")[2].replace("\n", " ")
+            if self.fails and before != "(none)":
+                raise ValueError(f"no sense in {before[:200]}")
+            for row in reply["facts"]:
+                row["fact"] = f"{row['fact'][:200]} and {before[:300]}"
+        return reply
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_only_heard_of_an_erased_turn_goes_too(
+    stub: Config, tmp_path: Path, fails: bool
+) -> None:
+    path, config = tmp_path / "memory.db", stub.replace(policy=WRITTEN)
+    with Memory.open(path, config=config, llm=Gossip(fails=fails)) as memory:
+        memory.add_many(TALK)
+        first = memory.facts(superseded=True)[0]
+        turn = first.excerpt.interaction_id
+        mark = next(w for w in memory.get(turn).text.split() if w.startswith("own")).rstrip("?.")
+        told = [fact for fact in memory.facts(superseded=True) if mark in fact.text]
+        assert len({fact.episode for fact in told}) > 1 or fails
+        memory.delete(turn)
+        after = memory.digest(), memory.stats()
+    assert mark.encode() not in path.read_bytes()
+    with Memory.open(path, config=config) as memory:
+        assert (memory.digest(), memory.stats()) == after
+        memory.reindex()
+        assert not any(mark in fact.text for fact in memory.facts(superseded=True))
+
+
+def test_what_leaves_the_memory_leaves_what_was_written(stub: Config, tmp_path: Path) -> None:
+    config = stub.replace(
+        policy=WRITTEN, capacity={"token_budget": 200}, ltm={"storage_type": "null"}
+    )
+    digests = set()
+    for size in (1, 64):
+        path = tmp_path / f"{size}.db"
+        with Memory.open(path, config=config, llm=FlakyModel()) as memory:
+            memory.add_many(conversation(20), batch_size=size)
+            digests.add(memory.digest())
+            kept = {turn.text.split("own")[1][:2] for turn in memory.turns()}
+            gone = {turn["text"].split("own")[1][:2] for turn in conversation(20)} - kept
+            shown = str([*memory.episodes(), *memory.facts(superseded=True)])
+        assert not any(f"own{own}".encode() in path.read_bytes() for own in gone)
+        assert not any(f"own{own}" in shown for own in gone)
+        with Memory.open(path, config=config) as memory:
+            digests.add(memory.digest())
+    assert len(digests) == 1
+
+
 def filled_without(stub: Config, turn: int) -> str:
     """The digest of a memory from which a turn was erased before anything was gathered."""
     with Memory.in_memory(config=stub.replace(policy=WRITTEN), llm=EchoModel()) as memory:

@@ -252,6 +252,10 @@ impl Store {
                 continue;
             }
             self.drop_writing(ns, w.episode, w.version)?;
+            // Why it failed may quote a reply.
+            self.conn
+                .prepare_cached("DELETE FROM decision WHERE key = ?1 AND kind = 'write'")?
+                .execute([ns.key(w.at)])?;
             match &mut w.outcome {
                 None => {
                     for ids in [&mut w.sources, &mut w.fresh, &mut w.drawn] {

@@ -261,6 +261,19 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_standing_facts_come_first() {
+        let mut state = Recurrence::default();
+        for turn in 0..5 {
+            state.put_fact(fact(turn, "rome", (turn == 3).then_some(9)));
+        }
+        // Eq. 8: the k most similar; the third is superseded, equal ones go by number.
+        let near = |turn: InteractionId| [0.2, 0.9, 0.5, 1.0, 0.5][turn as usize];
+        let ids = |k| -> Vec<u64> { state.nearest_facts(k, near).iter().map(|f| f.id).collect() };
+        assert_eq!(ids(3), [number(1, 0), number(2, 0), number(4, 0)]);
+        assert_eq!(ids(9).len(), 4);
+    }
+
+    #[test]
     fn what_a_third_fact_replaces_does_not_stand_again() {
         let mut state = Recurrence::default();
         let (b, c) = (number(2, 0), number(4, 0));
