@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,7 @@ class Interrupted(EchoModel):
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         self.left -= self.field in schema["properties"]
         if self.left == 0:
+            self.left = -1
             raise KeyboardInterrupt
         return super().complete_json(system, user, schema)
 
@@ -299,6 +302,35 @@ def test_an_interrupted_model_leaves_what_was_taken_in(
         assert memory.digest() == filled(config, turns, EchoModel())
 
 
+def test_an_interrupted_memory_goes_on_where_it_was(stub: Config) -> None:
+    config, model = both(stub), Interrupted("facts", 1)
+    with Memory.in_memory(config=config, llm=model) as memory:
+        with pytest.raises(KeyboardInterrupt):
+            memory.add_many(mixed())
+        # The next call, though it only reads, has it written.
+        before = len(model.asked)
+        memory.episodes()
+        assert len(model.asked) == before + 2
+        memory.add_many(mixed()[len(memory) :])
+        assert memory.digest() == filled(config, mixed(), EchoModel())
+
+
+def test_a_model_may_ask_the_memory_itself(stub: Config) -> None:
+    class Asking(EchoModel):
+        memory: Memory
+
+        def complete_json(
+            self, system: str, user: str, schema: Mapping[str, Any]
+        ) -> dict[str, Any]:
+            self.memory.retrieve("birthday cake", limit=2)
+            return super().complete_json(system, user, schema)
+
+    model = Asking()
+    with Memory.in_memory(config=both(stub), llm=model) as model.memory:
+        model.memory.add_many(mixed())
+        assert model.memory.digest() == filled(both(stub), mixed(), EchoModel())
+
+
 def test_an_iterable_that_breaks_keeps_what_came_before(stub: Config) -> None:
     def breaking() -> Any:
         yield from mixed()[:25]
@@ -468,3 +500,27 @@ def test_threads_lose_nothing(stub: Config) -> None:
         digest = memory.digest()
     # In the order in which they were taken in, one thread makes the same memory.
     assert filled(both(stub), said, FlakyModel()) == digest
+
+
+def test_a_store_from_before_is_read_and_then_migrated(stub: Config, tmp_path: Path) -> None:
+    path, rules = tmp_path / "memory.db", stub.replace(policy={"gate": "rpe", **GATHERED})
+    with Memory.open(path, config=rules) as memory:
+        memory.add_many(mixed())
+        digest, episodes = memory.digest(), memory.episodes()
+    with closing(sqlite3.connect(path)) as raw:
+        for table in ("assessment", "writing", "wording"):
+            raw.execute(f"DROP TABLE {table}")
+        raw.execute("PRAGMA user_version = 3")
+        raw.commit()
+    with Memory.open(path, config=both(stub), read_only=True) as memory:
+        assert memory.digest() == digest
+        assert memory.episodes() == episodes
+        assert "llm" not in memory.stats()
+        assert "llm" not in memory.explain(0)["gate"]
+        assert memory.render_context("birthday cake")
+    with Memory.open(path, config=rules) as memory:
+        assert memory.digest() == digest
+        memory.delete(3)
+    with Memory.open(path, config=both(stub), llm=EchoModel()) as memory:
+        memory.reindex()
+        assert any(episode.written for episode in memory.episodes())

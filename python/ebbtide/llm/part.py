@@ -53,6 +53,8 @@ class WritingPart:
         # What an earlier process left unwritten is finished, whoever writes now.
         self._author = Author(model if writes else None) if gathers else None
         self._one_by_one = gathers and writes
+        # Whether nothing can be left to write, so that a read need not look.
+        self._settled = self._author is None
 
     def assess(self, turn: Said) -> Assessment | None:
         """What the model says of a turn; None where it is not asked."""
@@ -82,12 +84,13 @@ class WritingPart:
     def settle(self, desk: Desk) -> None:
         """Write what is to be written; the caller holds the writers' lock."""
         if self._author is not None:
-            self._author.settle(desk)
+            self._settled = False
+            self._settled = self._author.settle(desk)
 
     def settle_leftovers(self, desk: Desk, lock: threading.RLock) -> None:
         """The same for what a killed process left, unless a writer is at it anyway."""
-        if self._author is not None and lock.acquire(blocking=False):
+        if not self._settled and lock.acquire(blocking=False):
             try:
-                self._author.settle(desk)
+                self.settle(desk)
             finally:
                 lock.release()

@@ -68,21 +68,24 @@ class Author:
         self._model = model
         self._busy = threading.local()
 
-    def settle(self, desk: Desk) -> None:
+    def settle(self, desk: Desk) -> bool:
         """Write all there is, in its order; whoever calls keeps other writers out.
 
-        A model that asks the same memory something while it writes is not asked again.
+        Returns:
+            Whether nothing is left. A model that asks the same memory something while it
+            writes is not asked again.
 
         Raises:
             StoreError: What was written could not be stored; it is still to be written.
         """
         if getattr(self._busy, "now", False):
-            return
+            return False
         self._busy.now = True
         try:
             while (found := desk.unwritten()) is not None:
                 written = self.write(found)
                 desk.written(found["episode"], found["version"], written.for_core())
+            return True
         finally:
             self._busy.now = False
 
