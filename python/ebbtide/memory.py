@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -78,6 +79,7 @@ class Memory:
     ) -> None:
         """Attach to an open store; use :meth:`open` or :meth:`in_memory` instead."""
         from ebbtide.analysis.analyser import Analyser
+        from ebbtide.llm.part import WritingPart
 
         checked_text("namespace", namespace)
         cards = bool(config["retrieval"]["enable_card_semantic"])
@@ -104,6 +106,7 @@ class Memory:
         self._flush_lock = threading.RLock()
         self._llm = llm
         self._write_lock = threading.RLock()
+        self._part = WritingPart(config["policy"], llm)
         self._background: BackgroundFlush | None = None
 
     @classmethod
@@ -127,8 +130,9 @@ class Memory:
                 may be open while another process writes.
             reindexing: Open it although it was made with another model or token
                 counter, because :meth:`reindex` comes next.
-            llm: A language model that takes part where ``[policy] deliberation`` is
-                on; where it fails, the deterministic rules decide.
+            llm: A language model that takes part where ``[policy]`` says so: in
+                ``deliberation``, and with ``rpe.utility`` and ``recurrence.writer``
+                ``"llm"``; where it fails, the deterministic rules decide.
 
         Raises:
             StoreError: If the file is locked by another writer (named in the
@@ -226,7 +230,7 @@ class Memory:
         if external_id is not None and self._handle.find_external(external_id) is not None:
             return WriteReport(duplicates=1) + self._store_batch([])
         analysis = self._analyser.analyse([text_of(prepared)])[0]
-        return self._store_batch([for_core(prepared, analysis)])
+        return self._store_batch([for_core(prepared, analysis, self._part.assess(prepared))])
 
     def add_many(
         self,
@@ -274,6 +278,7 @@ class Memory:
             self._handle.find_external,
             self._store_batch,
             self._config["limits"]["max_turn_chars"],
+            self._part.assess,
         )
 
     def _readers(self, workers: int = 1) -> Readers:
@@ -292,10 +297,17 @@ class Memory:
         )
 
     def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
+        reports = [self._store_part(part) for part in self._part.parts(batch)]
+        return WriteReport.total(reports)
+
+    def _store_part(self, part: list[tuple[Any, ...]]) -> WriteReport:
         with self._exclusively():
-            report = self._handle.add(batch)
+            report = self._handle.add(part)
             self._graphs.settle()
-            return WriteReport._from_core(report)
+        # Readers need not wait for a language model; whoever writes next does.
+        with self._write_lock:
+            self._part.settle(self._handle)
+        return WriteReport._from_core(report)
 
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one.
@@ -360,12 +372,17 @@ class Memory:
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
         done = 0
+        self._part.settle_leftovers(self._handle, self._write_lock)
         while pending := self._handle.pending():
             turns = ((number, stored_input(self._handle.get(number))) for number in pending)
+            known = set(self._handle.assessed()) if self._part.judges else set()
+            assess = partial(self._part.assess_pending, known)
             with closing(self._readers()) as readers:
-                for batch in analysed(turns, readers):
+                for batch in analysed(turns, readers, assess):
                     with self._write_lock:
-                        self._handle.complete_pending(batch)
+                        for part in self._part.parts(batch):
+                            self._handle.complete_pending(part)
+                            self._part.settle(self._handle)
                         self._graphs.settle()
                     done += len(batch)
                     if progress is not None:

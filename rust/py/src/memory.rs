@@ -1,6 +1,6 @@
 //! A store and the memories in it, as Python holds them.
 
-use crate::convert::{Analysed, NewTurn, token_vectors};
+use crate::convert::{self, Analysed, NewTurn, token_vectors};
 use crate::{detached, raise};
 use ebbtide_core::config::Config;
 use ebbtide_core::engine::{Engine, MemoryOptions, Overruled, RecallOptions, SharedStore};
@@ -8,8 +8,8 @@ use ebbtide_core::error::{Code, Error, Result};
 use ebbtide_core::index::Found;
 use ebbtide_core::retrieve::{Query, QueryFrame};
 use ebbtide_core::score::vector::quantise;
-use ebbtide_core::store::{OpenOptions, Store};
-use ebbtide_core::types::Relation;
+use ebbtide_core::store::{OpenOptions, Store, Written};
+use ebbtide_core::types::{Cost, Relation};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -200,7 +200,7 @@ impl MemoryHandle {
         })
     }
 
-    /// Stores analysed turns: a list of `(turn, facts, passages, card vectors)`.
+    /// Stores analysed turns: a list of `(turn, facts, passages, card vectors, assessment)`.
     fn add<'py>(&self, py: Python<'py>, batch: Vec<Analysed<'py>>) -> PyResult<Bound<'py, PyAny>> {
         let batch = batch
             .into_iter()
@@ -234,6 +234,35 @@ impl MemoryHandle {
             .map(|(id, a)| Ok((id, a.into_core(self.keep_tokens)?)))
             .collect::<PyResult<Vec<_>>>()?;
         to_python(py, &self.with(py, |e| e.complete_pending(batch))?)
+    }
+
+    /// Turns of which a language model said something.
+    fn assessed(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        self.with(py, |e| e.assessed())
+    }
+
+    /// What a language model is to write next.
+    fn unwritten<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.unwritten())?)
+    }
+
+    /// Takes what it wrote: the episode, `(turn, fact)` rows, why something is missing.
+    fn written(
+        &self,
+        py: Python<'_>,
+        episode: u64,
+        version: u32,
+        outcome: PyWritten,
+    ) -> PyResult<()> {
+        let PyWritten(text, facts, failed, (calls, tokens)) = outcome;
+        let cost = Cost { calls, tokens };
+        let outcome = Written {
+            text,
+            facts,
+            failed,
+            cost,
+        };
+        self.with(py, |e| e.written(episode, version, outcome))
     }
 
     fn pending(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
@@ -469,6 +498,15 @@ fn recall_options(
 /// What is decided outside of the engine: `(escalate, facts, answer)`.
 #[derive(FromPyObject)]
 pub struct PyOverruled(Option<bool>, Option<Vec<(u64, f64)>>, Option<String>);
+
+/// What a language model wrote: `(text, facts, failed, cost)`.
+#[derive(FromPyObject)]
+pub struct PyWritten(
+    Option<String>,
+    Option<Vec<(u64, String)>>,
+    Option<String>,
+    convert::Cost,
+);
 
 /// A question: `(frame, vector, tokens, token terms)`.
 #[derive(FromPyObject)]

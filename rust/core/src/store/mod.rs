@@ -13,11 +13,13 @@ mod schema;
 mod shipping;
 mod transfer;
 mod write;
+mod written;
 
 pub use archive_file::append_raw_record;
 pub use care::Finding;
 pub use read::{Derived, LoadedTurn, Scanned};
 pub use write::TurnRow;
+pub use written::{Uses, Writing, Written};
 
 use crate::error::{Code, Error, Result};
 use lock::WriterLock;

@@ -125,6 +125,7 @@ impl Store {
             for sql in [
                 "DELETE FROM semantic_fact WHERE namespace = ?1 AND id = ?2",
                 "DELETE FROM semantic_topic WHERE namespace = ?1 AND fact = ?2",
+                "DELETE FROM wording WHERE namespace = ?1 AND fact = ?2",
                 "UPDATE semantic_topic SET replaced_by = NULL
                  WHERE namespace = ?1 AND replaced_by = ?2",
             ] {
@@ -146,6 +147,8 @@ impl Store {
              (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
             "DELETE FROM semantic_topic WHERE namespace = ?1 AND fact IN
              (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
+            "DELETE FROM wording WHERE namespace = ?1 AND fact IN
+             (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
             "DELETE FROM semantic_fact WHERE namespace = ?1 AND key = ?2",
         ] {
             self.conn
@@ -157,6 +160,7 @@ impl Store {
 
     /// Erases all of it in one memory.
     pub(super) fn erase_gathered(&self, ns: &Namespace) -> Result<()> {
+        self.erase_wordings(ns)?;
         let (from, to) = ns.range();
         self.conn
             .execute("DELETE FROM unit WHERE key >= ?1 AND key < ?2", [from, to])?;
@@ -211,6 +215,7 @@ impl Store {
                 sentences: Vec::new(),
                 vector: Vec::new(),
                 cohesion: 0.0,
+                text: None,
             })
         })?;
         let mut episodes: Vec<Episode> = rows.collect::<rusqlite::Result<_>>()?;
@@ -246,6 +251,7 @@ impl Store {
                 reasons: reasons.split_whitespace().map(str::to_owned).collect(),
                 held: Vec::new(),
                 stems: Vec::new(),
+                wording: None,
             })
         })?;
         let mut facts: Vec<Fact> = rows.collect::<rusqlite::Result<_>>()?;

@@ -8,7 +8,7 @@ const APPLICATION_ID: i64 = 0x6562_6274;
 
 /// Each entry leads from the version of its index to the next. Never edit one
 /// that was released; append.
-const MIGRATIONS: [&str; 3] = [V1, V2, V3];
+const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
 /// The newest schema version.
 pub const LATEST: usize = MIGRATIONS.len();
@@ -149,6 +149,43 @@ CREATE TABLE semantic_topic (
     value TEXT NOT NULL,
     replaced_by INTEGER,
     PRIMARY KEY (namespace, fact, topic)
+) WITHOUT ROWID;
+";
+
+/// What a language model said and wrote: kept like the turns, so that nothing is asked twice.
+const V4: &str = "
+CREATE TABLE assessment (
+    key INTEGER PRIMARY KEY,
+    lifecycle INTEGER,
+    utility REAL,
+    failed TEXT,
+    calls INTEGER NOT NULL,
+    tokens INTEGER NOT NULL
+);
+-- One row a version of an episode that was, or is, to be written; turns are lists of ids.
+CREATE TABLE writing (
+    namespace INTEGER NOT NULL,
+    episode INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    sources TEXT NOT NULL,
+    fresh TEXT NOT NULL,
+    past TEXT,
+    text TEXT,
+    facts TEXT,
+    failed TEXT,
+    drawn TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (namespace, episode, version)
+) WITHOUT ROWID;
+CREATE TABLE wording (
+    namespace INTEGER NOT NULL,
+    fact INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    drawn TEXT NOT NULL,
+    PRIMARY KEY (namespace, fact)
 ) WITHOUT ROWID;
 ";
 

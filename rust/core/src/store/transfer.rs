@@ -54,7 +54,7 @@ const fn namespaced(
 }
 
 /// Every table that holds something of a memory.
-const TABLES: [Table; 14] = [
+const TABLES: [Table; 17] = [
     table("turn", &["key"], "key"),
     namespaced("external", &["key"], "external_id"),
     table(
@@ -77,6 +77,9 @@ const TABLES: [Table; 14] = [
     ),
     namespaced("semantic_fact", &["key"], "id"),
     namespaced("semantic_topic", &[], "fact, topic"),
+    table("assessment", &["key"], "key"),
+    namespaced("writing", &[], "episode, version"),
+    namespaced("wording", &[], "fact"),
 ];
 
 impl Store {

@@ -170,6 +170,7 @@ impl Store {
     /// Erases one turn from every table.
     pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
+        self.erase_drawn_on(ns, id)?;
         self.erase_gathered_of(ns, id)?;
         let key = ns.key(id);
         for sql in [
@@ -177,6 +178,7 @@ impl Store {
             "DELETE FROM lineage WHERE (older = ?1 OR newer = ?1) AND ?2 > 0",
             "DELETE FROM decision WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM gate WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM assessment WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM link WHERE (newer = ?1 OR older = ?1) AND ?2 > 0",
             "DELETE FROM derived WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM token_vector WHERE key = ?1 AND ?2 > 0",
@@ -199,6 +201,7 @@ impl Store {
             [from, to],
         )?;
         self.erase_derived(ns)?;
+        self.erase_written(ns)?;
         self.conn
             .execute("DELETE FROM turn WHERE key >= ?1 AND key < ?2", [from, to])?;
         Ok(())
