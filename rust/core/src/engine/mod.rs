@@ -16,6 +16,7 @@ mod read;
 mod recent;
 mod render;
 mod scan;
+mod terms;
 mod tiers;
 mod turns;
 mod updates;
