@@ -130,21 +130,33 @@ pub mod avx512 {
     const ROWS: usize = 8;
 
     #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn sum_of(row: &[i8]) -> i32 {
+        let ones = _mm512_set1_epi8(1);
+        let mut sum = _mm512_setzero_si512();
+        for part in row.chunks(BYTES) {
+            let mask = u64::MAX >> (BYTES - part.len());
+            // SAFETY: the mask reads no byte past the part.
+            let x = unsafe { _mm512_maskz_loadu_epi8(mask, part.as_ptr()) };
+            sum = _mm512_dpbusd_epi32(sum, ones, x);
+        }
+        _mm512_reduce_add_epi32(sum)
+    }
+
+    #[inline]
     #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
     fn best_of_sixteen(steps: &[[u8; BYTES]], rows: &[i8], d: usize) -> __m512i {
         let mut most = _mm512_set1_epi32(i32::MIN);
         for rows in rows.chunks(ROWS * d) {
             // The last rows are filled up with the first: a maximum does not mind.
             let row = |i: usize| rows.get(i * d..(i + 1) * d).unwrap_or(&rows[..d]);
-            let rows: [&[[i8; STEP]]; ROWS] = std::array::from_fn(|i| {
-                let (row, _) = row(i).as_chunks();
-                &row[..steps.len()]
-            });
+            let rows: [&[i8]; ROWS] = std::array::from_fn(row);
             // Taken off: 128 times the row's sum, for the question's bytes are 128 more.
-            let mut sums = rows.map(|row| {
-                let sum: i32 = row.iter().flatten().map(|x| i32::from(*x)).sum();
-                _mm512_set1_epi32(-128 * sum)
-            });
+            let mut sums = [_mm512_setzero_si512(); ROWS];
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum = _mm512_set1_epi32(-128 * sum_of(row));
+            }
+            let rows = rows.map(|row| &row.as_chunks::<STEP>().0[..steps.len()]);
             for (at, step) in steps.iter().enumerate() {
                 // SAFETY: 64 readable bytes; the load asks for no alignment.
                 let q = unsafe { _mm512_loadu_si512(step.as_ptr().cast()) };
