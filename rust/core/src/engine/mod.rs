@@ -17,6 +17,7 @@ mod recent;
 mod render;
 mod scan;
 mod shipping;
+mod terms;
 mod tiers;
 mod turns;
 mod updates;
