@@ -267,6 +267,11 @@ impl MemoryHandle {
         self.with(py, |e| e.delete(interaction_id))
     }
 
+    /// Erases turns, all or none.
+    fn delete_many(&self, py: Python<'_>, interaction_ids: Vec<u64>) -> PyResult<()> {
+        self.with(py, |e| e.delete_many(&interaction_ids))
+    }
+
     fn delete_all(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Engine::delete_all)
     }
