@@ -114,6 +114,11 @@ impl StoreHandle {
         to_python(py, &detached(py, || lock(&*self.get()?).check())?)
     }
 
+    /// Erases the turns of a namespace that are not what was written; returns their ids.
+    fn erase_unsound_turns(&self, py: Python<'_>, name: &str) -> PyResult<Vec<u64>> {
+        detached(py, || lock(&*self.get()?).erase_unsound_turns(name))
+    }
+
     /// Erases what is derived in these namespaces, and derived rows without a turn.
     fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         detached(py, || lock(&*self.get()?).erase_damaged(&names))

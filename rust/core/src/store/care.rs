@@ -1,6 +1,8 @@
 //! Looking after a store: copying it while it is used, and checking it.
 
-use super::Store;
+use super::sums::SUMMED;
+use super::transfer::{TABLES, Table};
+use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use crate::types::Facts;
 use rusqlite::backup::Backup;
@@ -81,8 +83,9 @@ impl Store {
                 }
             }
         }
-        for name in self.namespaces()? {
-            match self.check_namespace(&name) {
+        for (name, id) in self.numbered()? {
+            // One whose name is no text any more is looked at by its number.
+            match self.check_namespace(&name, id) {
                 Ok(more) => found.extend(more),
                 Err(e) => found.push(Finding {
                     namespace: Some(name),
@@ -92,19 +95,66 @@ impl Store {
                 }),
             }
         }
+        found.extend(self.check_strays()?);
         Ok(found)
     }
 
-    fn check_namespace(&self, name: &str) -> Result<Vec<Finding>> {
-        let Some(ns) = self.find_namespace(name)? else {
-            return Ok(Vec::new());
+    /// Names of the memories with their numbers, ordered.
+    fn numbered(&self) -> Result<Vec<(String, i64)>> {
+        let mut statement = self
+            .conn
+            .prepare("SELECT CAST(name AS BLOB), id FROM namespace ORDER BY name")?;
+        let rows = statement.query_map([], |r| {
+            let name: Vec<u8> = r.get(0)?;
+            Ok((String::from_utf8_lossy(&name).into_owned(), r.get(1)?))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Rows that belong to no memory.
+    fn check_strays(&self) -> Result<Vec<Finding>> {
+        let mut found = Vec::new();
+        for table in &TABLES {
+            if !self.has_table(table.name)? {
+                continue;
+            }
+            let stray = stray(table);
+            let sql = format!("SELECT count(*) FROM {} WHERE {stray}", table.name);
+            let count: i64 = self.conn.query_row(&sql, [], |r| r.get(0))?;
+            if count > 0 {
+                found.push(Finding {
+                    namespace: None,
+                    interaction_id: None,
+                    what: format!("{} rows of no memory: {count}", table.name),
+                    repairable: table.name != "turn",
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// A store of an earlier version that is opened for reading only is not migrated.
+    fn has_table(&self, name: &str) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let found: i64 = self.conn.query_row(sql, [name], |r| r.get(0))?;
+        Ok(found > 0)
+    }
+
+    fn check_namespace(&self, name: &str, id: i64) -> Result<Vec<Finding>> {
+        let Some(ns) = self.find_namespace(name)?.filter(|ns| ns.id == id) else {
+            return Ok(vec![Finding {
+                namespace: Some(name.to_owned()),
+                interaction_id: None,
+                what: "its name cannot be read".into(),
+                repairable: false,
+            }]);
         };
         let (from, to) = ns.range();
         let mut found = Vec::new();
         let mut add = |key: i64, what: String, repairable: bool| {
             found.push(Finding {
                 namespace: Some(name.to_owned()),
-                interaction_id: Some(super::id_of(key)),
+                interaction_id: Some(id_of(key)),
                 what,
                 repairable,
             });
@@ -114,24 +164,67 @@ impl Store {
             [from, to],
             |r| r.get(0),
         )?;
-        if let Some(key) = last.filter(|k| super::id_of(*k) >= ns.next_id) {
+        if let Some(key) = last.filter(|k| id_of(*k) >= ns.next_id) {
             add(key, "its id is past the memory's counter".into(), false);
         }
-        for (table, what) in [
-            ("derived", "derived data of a turn that is not there"),
-            ("token_vector", "token vectors of a turn that is not there"),
-            ("external", "an external id of a turn that is not there"),
-        ] {
-            let mut statement = self.conn.prepare(&format!(
-                "SELECT key FROM {table} WHERE key >= ?1 AND key < ?2
-                 AND key NOT IN (SELECT key FROM turn) ORDER BY key"
-            ))?;
-            for key in statement.query_map([from, to], |r| r.get(0))? {
-                add(key?, what.into(), true);
+        for summed in &SUMMED {
+            for key in self.unsound(&ns, summed)? {
+                add(key, summed.damage.into(), summed.derived);
             }
         }
+        self.check_orphans(&ns, &mut add)?;
+        self.check_external(&ns, &mut add)?;
         self.check_derived(from, to, &mut add)?;
         Ok(found)
+    }
+
+    /// Rows of any table that name a turn which is not there.
+    fn check_orphans(
+        &self,
+        ns: &Namespace,
+        add: &mut impl FnMut(i64, String, bool),
+    ) -> Result<()> {
+        let (from, to) = ns.range();
+        for table in TABLES.iter().filter(|t| t.name != "turn") {
+            if !self.has_table(table.name)? {
+                continue;
+            }
+            for column in table.keys {
+                let mut statement = self.conn.prepare(&format!(
+                    "SELECT DISTINCT {column} FROM {} WHERE {column} >= ?1 AND {column} < ?2
+                     AND {column} NOT IN (SELECT key FROM turn) ORDER BY {column}",
+                    table.name
+                ))?;
+                for key in statement.query_map([from, to], |r| r.get(0))? {
+                    let what = format!("{} of a turn that is not there", spoken(table.name));
+                    add(key?, what, true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each turn is found by its external id, and by no other.
+    fn check_external(
+        &self,
+        ns: &Namespace,
+        add: &mut impl FnMut(i64, String, bool),
+    ) -> Result<()> {
+        let (from, to) = ns.range();
+        let mut statement = self.conn.prepare(
+            "SELECT turn.key FROM turn LEFT JOIN external
+                 ON external.namespace = ?3 AND external.external_id = turn.external_id
+             WHERE turn.key >= ?1 AND turn.key < ?2
+                 AND turn.external_id IS NOT NULL AND external.key IS NOT turn.key
+             UNION
+             SELECT turn.key FROM external JOIN turn ON turn.key = external.key
+             WHERE external.namespace = ?3 AND turn.external_id IS NOT external.external_id
+             ORDER BY 1",
+        )?;
+        for key in statement.query_map([from, to, ns.id], |r| r.get(0))? {
+            add(key?, "its external id does not lead to it".into(), true);
+        }
+        Ok(())
     }
 
     fn check_derived(
@@ -172,20 +265,69 @@ impl Store {
         Ok(())
     }
 
-    /// Erases everything derived of the memories named, and derived rows whose turn is
+    /// Erases everything derived of the memories named, and rows whose turn or memory is
     /// not there: the turns wait for their analysis then.
     pub fn erase_damaged(&mut self, names: &[String]) -> Result<()> {
         self.transaction(|store| {
-            for table in ["derived", "token_vector", "external", "decision"] {
-                store.conn.execute(
-                    &format!("DELETE FROM {table} WHERE key NOT IN (SELECT key FROM turn)"),
-                    [],
-                )?;
+            for table in TABLES.iter().filter(|t| t.name != "turn") {
+                let name = table.name;
+                let mut orphans: Vec<String> = table
+                    .keys
+                    .iter()
+                    .map(|key| format!("{key} NOT IN (SELECT key FROM turn)"))
+                    .collect();
+                orphans.push(stray(table));
+                let sql = format!("DELETE FROM {name} WHERE {}", orphans.join(" OR "));
+                store.conn.execute(&sql, [])?;
             }
             for name in names {
-                store.erase_derived(&store.known_namespace(name)?)?;
+                let ns = store.known_namespace(name)?;
+                store.erase_derived(&ns)?;
+                store.restore_external(&ns)?;
+                // What is left are relations that callers stated.
+                let (from, to) = ns.range();
+                let sound = store.sound("lineage", SUMMED[1].sum);
+                store.conn.execute(
+                    &format!(
+                        "DELETE FROM lineage WHERE older >= ?1 AND older < ?2 AND NOT ({sound})"
+                    ),
+                    [from, to],
+                )?;
             }
             Ok(())
         })
+    }
+
+    /// External ids lead to the turns that carry them; to the first, where several do.
+    fn restore_external(&self, ns: &Namespace) -> Result<()> {
+        let (from, to) = ns.range();
+        self.conn
+            .execute("DELETE FROM external WHERE namespace = ?1", [ns.id])?;
+        self.conn.execute(
+            "INSERT OR IGNORE INTO external (namespace, external_id, key)
+             SELECT ?3, external_id, key FROM turn
+             WHERE key >= ?1 AND key < ?2 AND external_id IS NOT NULL ORDER BY key",
+            [from, to, ns.id],
+        )?;
+        Ok(())
+    }
+}
+
+/// A condition on rows that belong to no memory.
+fn stray(table: &Table) -> String {
+    let whose = if table.namespaced {
+        "namespace".to_owned()
+    } else {
+        format!("{} >> {}", table.keys[0], super::ID_BITS)
+    };
+    format!("{whose} NOT IN (SELECT id FROM namespace)")
+}
+
+/// What the rows of a table are to a reader.
+fn spoken(table: &str) -> String {
+    match table {
+        "derived" => "derived data".into(),
+        "external" => "an external id".into(),
+        other => format!("a row of {other}"),
     }
 }

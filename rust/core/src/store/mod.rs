@@ -10,6 +10,7 @@ mod lock;
 mod read;
 mod recurrence;
 mod schema;
+mod sums;
 mod transfer;
 mod write;
 
@@ -43,6 +44,8 @@ pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
     read_only: bool,
+    /// Whether its rows have checksums.
+    summed: bool,
     /// Erasures by this process.
     erasures: Cell<u64>,
     // Held until the store is dropped; the operating system frees it with the process.
@@ -106,6 +109,7 @@ impl Store {
             conn,
             path: None,
             read_only: false,
+            summed: true,
             erasures: Cell::new(0),
             _lock: None,
         })
@@ -146,6 +150,7 @@ impl Store {
             conn,
             path: Some(path.into()),
             read_only: false,
+            summed: true,
             erasures: Cell::new(0),
             _lock: Some(lock),
         })
@@ -181,11 +186,14 @@ impl Store {
                 conn = immutable;
             }
         }
-        schema::check(&conn).map_err(|e| name_the_file(e, path))?;
+        let version = schema::check(&conn).map_err(|e| name_the_file(e, path))?;
+        sums::register(&conn)?;
         Ok(Self {
             conn,
             path: Some(path.into()),
             read_only: true,
+            // A store of an earlier version that is opened for reading only is not migrated.
+            summed: version >= sums::SINCE,
             erasures: Cell::new(0),
             _lock: None,
         })
@@ -225,21 +233,21 @@ impl Store {
 
     /// The memory of that name, if it exists.
     pub fn find_namespace(&self, name: &str) -> Result<Option<Namespace>> {
+        // The table itself decides: through a damaged index a memory would seem not to
+        // be there, and another one would be begun in its place.
+        let sql = "SELECT id, name, next_id, analyser, token_counter FROM namespace NOT INDEXED
+                   WHERE name = ?1";
         let found = self
             .conn
-            .query_row(
-                "SELECT id, name, next_id, analyser, token_counter FROM namespace WHERE name = ?1",
-                [name],
-                |r| {
-                    Ok(Namespace {
-                        id: r.get(0)?,
-                        name: r.get(1)?,
-                        next_id: r.get::<_, i64>(2)?.unsigned_abs(),
-                        analyser: r.get(3)?,
-                        token_counter: r.get(4)?,
-                    })
-                },
-            )
+            .query_row(sql, [name], |r| {
+                Ok(Namespace {
+                    id: r.get(0)?,
+                    name: r.get(1)?,
+                    next_id: r.get::<_, i64>(2)?.unsigned_abs(),
+                    analyser: r.get(3)?,
+                    token_counter: r.get(4)?,
+                })
+            })
             .optional()?;
         Ok(found)
     }

@@ -4,7 +4,7 @@
 //! of all before it. Keys are interaction ids: the memory may get another number in
 //! another store. Blobs are base64.
 
-use super::{Namespace, Store, id_of, schema};
+use super::{Namespace, Store, id_of, schema, sums};
 use crate::error::{Code, Error, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,14 +21,14 @@ const VERSION: u64 = 1;
 const LONGEST: u64 = 1 << 30;
 
 /// A table of a memory.
-struct Table {
-    name: &'static str,
+pub(super) struct Table {
+    pub name: &'static str,
     /// Columns that hold a turn's key.
-    keys: &'static [&'static str],
+    pub keys: &'static [&'static str],
     /// What its rows are ordered by.
     order: &'static str,
     /// Whether a column says whose a row is; else its first key does.
-    namespaced: bool,
+    pub namespaced: bool,
 }
 
 const fn table(name: &'static str, keys: &'static [&'static str], order: &'static str) -> Table {
@@ -54,7 +54,7 @@ const fn namespaced(
 }
 
 /// Every table that holds something of a memory.
-const TABLES: [Table; 14] = [
+pub(super) const TABLES: [Table; 14] = [
     table("turn", &["key"], "key"),
     namespaced("external", &["key"], "external_id"),
     table(
@@ -216,6 +216,14 @@ impl Store {
             ns.analyser.clone_from(&analyser);
             store.update_namespace(&ns)?;
             let rows = store.read_rows(&ns, &mut lines)?;
+            // A release without checksums wrote none.
+            store.conn.execute_batch(&sums::fill())?;
+            for summed in &sums::SUMMED {
+                if let Some(key) = store.unsound(&ns, summed)?.first() {
+                    let what = format!("turn {}: {}", id_of(*key), summed.damage);
+                    return Err(lines.bad(&what));
+                }
+            }
             Ok((name.clone(), rows))
         })
     }
