@@ -217,6 +217,7 @@ class Memory:
         if prepared is None:
             return WriteReport()
         if wait == "journalled":
+            self._handle.check_process()
             with self._write_lock:
                 _, report = self._handle.journal([prepared])
                 background = self._background or BackgroundFlush(self.flush)
@@ -265,6 +266,7 @@ class Memory:
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
         """Nobody else writes, and nothing journalled is left."""
+        self._handle.check_process()
         with self._flush_lock, self._write_lock:
             self.flush()
             yield
@@ -427,6 +429,7 @@ class Memory:
 
     def flush(self) -> None:
         """Wait until every journalled turn is analysed and taken in."""
+        self._handle.check_process()
         if not self._read_only:
             with self._flush_lock:
                 self._drain()
@@ -788,7 +791,8 @@ class Memory:
     def close(self) -> None:
         """Finish what is pending and free the store; closing twice is harmless."""
         background, self._background = self._background, None
-        if background is not None:
+        # A fork has a copy of the locks, and not the thread.
+        if background is not None and not self._handle.forked():
             background.stop()
         self._handle.close()
         self._analyser.close()

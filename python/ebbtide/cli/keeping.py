@@ -136,9 +136,7 @@ def doctor(
     from ebbtide.store import Store
 
     with Store.open(store, config=settings_from(config), read_only=not repair) as opened:
-        found = (
-            opened.repair(erase_damaged_turns=erase_damaged_turns) if repair else opened.check()
-        )
+        found = opened.repair(erase_damaged_turns=erase_damaged_turns) if repair else opened.check()
         names = opened.namespaces()
     if as_json:
         print_json({"memories": names, "findings": [asdict(one) for one in found]})

@@ -1,7 +1,7 @@
 //! Looking after a store: copying it while it is used, and checking it.
 
 use super::sums::SUMMED;
-use super::transfer::{TABLES, Table};
+use super::transfer::{TABLES, Table, complete, new_file};
 use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use crate::types::Facts;
@@ -13,6 +13,12 @@ use std::time::Duration;
 
 /// Pages copied before readers and writers get their turn.
 const PAGES: i32 = 1024;
+
+/// Notes what is wrong with a turn: its key, what, and whether it can be put right.
+type Add<'a> = dyn FnMut(i64, String, bool) + 'a;
+
+/// One look at a memory; an error is a page that cannot be read.
+type Check = fn(&Store, &Namespace, &mut Add<'_>) -> Result<()>;
 
 /// What a check found wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,29 +36,38 @@ pub struct Finding {
 impl Store {
     /// Copies the store as it is now into a new file, while it is used.
     pub fn backup(&self, target: &Path) -> Result<()> {
-        if target.exists() {
+        // Not `exists`: that follows a link to where nothing is yet.
+        if target.symlink_metadata().is_ok() {
             return Err(Error::new(
                 Code::StoreOpen,
                 format!("{} is there already; name a new file", target.display()),
             ));
         }
-        let copied = (|| {
-            let mut copy = Connection::open(target)?;
-            Backup::new(&self.conn, &mut copy)?.run_to_completion(
-                PAGES,
-                Duration::from_millis(1),
-                None,
-            )?;
-            // A copy is one file: no write-ahead log beside it.
-            copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
-        })();
-        copied.map_err(|e| {
-            // What there is of it is of no use.
-            let _ = std::fs::remove_file(target);
-            Error::new(
-                Code::StoreOpen,
-                format!("{} cannot be written: {e}", target.display()),
-            )
+        complete(target, |partial| {
+            new_file(partial)?;
+            let copied = (|| {
+                let mut copy = Connection::open(partial)?;
+                Backup::new(&self.conn, &mut copy)?.run_to_completion(
+                    PAGES,
+                    Duration::from_millis(1),
+                    None,
+                )?;
+                // A copy is one file: no write-ahead log beside it.
+                copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
+            })();
+            copied.map_err(|e: rusqlite::Error| {
+                Error::new(
+                    Code::StoreOpen,
+                    format!("{} cannot be written: {e}", target.display()),
+                )
+            })?;
+            let file = std::fs::File::open(partial);
+            file.and_then(|f| f.sync_all()).map_err(|e| {
+                Error::new(
+                    Code::StoreOpen,
+                    format!("{} cannot be written: {e}", target.display()),
+                )
+            })
         })
     }
 
@@ -83,19 +98,18 @@ impl Store {
                 }
             }
         }
-        for (name, id) in self.numbered()? {
-            // One whose name is no text any more is looked at by its number.
-            match self.check_namespace(&name, id) {
-                Ok(more) => found.extend(more),
-                Err(e) => found.push(Finding {
-                    namespace: Some(name),
-                    interaction_id: None,
-                    what: e.message,
-                    repairable: false,
-                }),
+        match self.numbered() {
+            Ok(names) => {
+                for (name, id) in names {
+                    self.check_namespace(&name, id, &mut found);
+                }
             }
+            Err(e) => found.push(whole(e.message)),
         }
-        found.extend(self.check_strays()?);
+        // Where a page cannot be read, what is behind it is looked at all the same.
+        if let Err(e) = self.check_strays(&mut found) {
+            found.push(whole(e.message));
+        }
         Ok(found)
     }
 
@@ -112,8 +126,7 @@ impl Store {
     }
 
     /// Rows that belong to no memory.
-    fn check_strays(&self) -> Result<Vec<Finding>> {
-        let mut found = Vec::new();
+    fn check_strays(&self, found: &mut Vec<Finding>) -> Result<()> {
         for table in &TABLES {
             if !self.has_table(table.name)? {
                 continue;
@@ -130,7 +143,7 @@ impl Store {
                 });
             }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// A store of an earlier version that is opened for reading only is not migrated.
@@ -140,25 +153,40 @@ impl Store {
         Ok(found > 0)
     }
 
-    fn check_namespace(&self, name: &str, id: i64) -> Result<Vec<Finding>> {
-        let Some(ns) = self.find_namespace(name)?.filter(|ns| ns.id == id) else {
-            return Ok(vec![Finding {
-                namespace: Some(name.to_owned()),
-                interaction_id: None,
-                what: "its name cannot be read".into(),
-                repairable: false,
-            }]);
-        };
-        let (from, to) = ns.range();
-        let mut found = Vec::new();
-        let mut add = |key: i64, what: String, repairable: bool| {
+    fn check_namespace(&self, name: &str, id: i64, found: &mut Vec<Finding>) {
+        let mut finding = |key: Option<i64>, what: String, repairable: bool| {
             found.push(Finding {
                 namespace: Some(name.to_owned()),
-                interaction_id: Some(id_of(key)),
+                interaction_id: key.map(id_of),
                 what,
                 repairable,
             });
         };
+        let ns = match self.find_namespace(name) {
+            Ok(Some(ns)) if ns.id == id => ns,
+            // Its name is no text any more, or the table is out of order.
+            Ok(_) => return finding(None, "its name cannot be read".into(), false),
+            Err(e) => return finding(None, e.message, false),
+        };
+        let checks: [Check; 5] = [
+            Self::check_counter,
+            Self::check_sums,
+            Self::check_orphans,
+            Self::check_external,
+            Self::check_derived,
+        ];
+        for check in checks {
+            let done = check(self, &ns, &mut |key, what, repairable| {
+                finding(Some(key), what, repairable);
+            });
+            if let Err(e) = done {
+                finding(None, e.message, false);
+            }
+        }
+    }
+
+    fn check_counter(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let (from, to) = ns.range();
         let last: Option<i64> = self.conn.query_row(
             "SELECT max(key) FROM turn WHERE key >= ?1 AND key < ?2",
             [from, to],
@@ -167,23 +195,20 @@ impl Store {
         if let Some(key) = last.filter(|k| id_of(*k) >= ns.next_id) {
             add(key, "its id is past the memory's counter".into(), false);
         }
+        Ok(())
+    }
+
+    fn check_sums(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
         for summed in &SUMMED {
-            for key in self.unsound(&ns, summed)? {
+            for key in self.unsound(ns, summed)? {
                 add(key, summed.damage.into(), summed.derived);
             }
         }
-        self.check_orphans(&ns, &mut add)?;
-        self.check_external(&ns, &mut add)?;
-        self.check_derived(from, to, &mut add)?;
-        Ok(found)
+        Ok(())
     }
 
     /// Rows of any table that name a turn which is not there.
-    fn check_orphans(
-        &self,
-        ns: &Namespace,
-        add: &mut impl FnMut(i64, String, bool),
-    ) -> Result<()> {
+    fn check_orphans(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
         let (from, to) = ns.range();
         for table in TABLES.iter().filter(|t| t.name != "turn") {
             if !self.has_table(table.name)? {
@@ -205,11 +230,7 @@ impl Store {
     }
 
     /// Each turn is found by its external id, and by no other.
-    fn check_external(
-        &self,
-        ns: &Namespace,
-        add: &mut impl FnMut(i64, String, bool),
-    ) -> Result<()> {
+    fn check_external(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
         let (from, to) = ns.range();
         let mut statement = self.conn.prepare(
             "SELECT turn.key FROM turn LEFT JOIN external
@@ -227,12 +248,8 @@ impl Store {
         Ok(())
     }
 
-    fn check_derived(
-        &self,
-        from: i64,
-        to: i64,
-        add: &mut impl FnMut(i64, String, bool),
-    ) -> Result<()> {
+    fn check_derived(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let (from, to) = ns.range();
         let width: Option<i64> = self
             .conn
             .query_row(

@@ -142,10 +142,23 @@ impl Store {
             ));
         }
         refuse_other_files(path)?;
-        let lock = WriterLock::acquire(path, &options.holder)?;
+        // One lock for one file, whatever links lead to it.
+        let real = path.canonicalize();
+        let path = real.as_deref().unwrap_or(path);
+        let mut lock = WriterLock::acquire(path, &options.holder)?;
+        if lock.had_store() && std::fs::metadata(path).is_ok_and(|m| m.len() == 0) {
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                format!(
+                    "{0} is empty, but held a store: go back to a backup, or remove {0} and {0}.lock to begin anew",
+                    path.display()
+                ),
+            ));
+        }
         let conn = Connection::open(path).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);
         prepared.map_err(|e| name_the_file(e, path))?;
+        lock.note_store();
         Ok(Self {
             conn,
             path: Some(path.into()),
@@ -175,6 +188,7 @@ impl Store {
         if !usable(&conn) {
             // In a folder that cannot be written, SQLite cannot make the shared
             // index of the WAL; without a WAL the file itself is all there is.
+            refuse_unread_log(path)?;
             let name = path
                 .to_string_lossy()
                 .replace('%', "%25")
@@ -322,6 +336,22 @@ impl Store {
         self.conn.execute_batch("VACUUM")?;
         self.scrub()
     }
+}
+
+/// Turns that are only in the log would seem not to be there.
+fn refuse_unread_log(path: &Path) -> Result<()> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if std::fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
+        return Err(Error::new(
+            Code::StoreOpen,
+            format!(
+                "{} has a write-ahead log, which cannot be read in a folder that cannot be written; copy both files to one that can",
+                path.display()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// SQLite takes a short file of anything for an empty database and writes over it.

@@ -85,23 +85,13 @@ impl Store {
         // One state of the store, though another process writes meanwhile.
         let state = self.conn.unchecked_transaction()?;
         let ns = self.known_namespace(name)?;
-        let mut name = path.as_os_str().to_owned();
-        name.push(".partial");
-        let partial = Path::new(&name);
-        let written = self.write_rows(&ns, partial).and_then(|rows| {
-            std::fs::rename(partial, path).map_err(|e| unwritable(path, &e))?;
-            Ok(rows)
-        });
-        if written.is_err() {
-            // The error to report is the first one.
-            let _ = std::fs::remove_file(partial);
-        }
+        let written = complete(path, |partial| self.write_rows(&ns, partial));
         state.finish()?;
         written
     }
 
     fn write_rows(&self, ns: &Namespace, path: &Path) -> Result<u64> {
-        let file = std::fs::File::create(path).map_err(|e| unwritable(path, &e))?;
+        let file = new_file(path)?;
         let mut out = Hashed {
             inner: BufWriter::new(file),
             hash: Sha256::new(),
@@ -375,6 +365,34 @@ impl Lines<'_> {
 fn hex(hash: &Sha256) -> String {
     let bytes = hash.clone().finalize();
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Writes a file under another name beside it, then gives it its own: complete or not
+/// there at all.
+pub(super) fn complete<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = Path::new(&name);
+    let written = write(partial).and_then(|value| {
+        std::fs::rename(partial, path).map_err(|e| unwritable(path, &e))?;
+        Ok(value)
+    });
+    if written.is_err() {
+        // The error to report is the first one.
+        let _ = std::fs::remove_file(partial);
+    }
+    written
+}
+
+/// A file that was not there: what a killed process left is removed, and a link that
+/// somebody put in its place is not followed.
+pub(super) fn new_file(path: &Path) -> Result<std::fs::File> {
+    let _ = std::fs::remove_file(path);
+    let made = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .open(path);
+    made.map_err(|e| unwritable(path, &e))
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> Error {

@@ -125,9 +125,7 @@ impl Store {
 
     /// Moves a turn from the active memory to the archive.
     pub fn archive_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
-        self.conn
-            .prepare_cached(ARCHIVE)?
-            .execute([ns.key(id)])?;
+        self.conn.prepare_cached(ARCHIVE)?.execute([ns.key(id)])?;
         Ok(())
     }
 
