@@ -44,6 +44,12 @@ def _texts(memory: Memory) -> dict[int, str]:
     return {turn.interaction_id or 0: turn.text for turn in memory.turns()}
 
 
+def known(error: EbbtideError) -> None:
+    """An error has one of the codes, and words."""
+    assert error.code in CODES, error.code
+    assert str(error)
+
+
 def seen(path: Path, config: Config, sound: Sound) -> str:
     """How damage shows: ``harmless``, ``refused`` or ``found by doctor``.
 
@@ -55,12 +61,11 @@ def seen(path: Path, config: Config, sound: Sound) -> str:
             findings = store.check()
             refused = not _all_there(store, sound)
     except EbbtideError as error:
-        assert error.code in CODES, error.code
+        known(error)
         return "refused"
-    if refused is None or refused:
-        # Whoever reads it is told, or whoever asks the doctor.
-        return "refused" if refused and not findings else "found by doctor"
-    return "found by doctor" if findings else "harmless"
+    if findings:
+        return "found by doctor"
+    return "refused" if refused else "harmless"
 
 
 def _all_there(store: Store, sound: Sound) -> bool:
@@ -78,7 +83,7 @@ def _all_there(store: Store, sound: Sound) -> bool:
             memory.render_context("garden tea port", max_tokens=200)
             memory.explain(12)
         except EbbtideError as error:
-            assert error.code in CODES, error.code
+            known(error)
             whole = False
             continue
         for number, text in texts.items():
@@ -112,5 +117,5 @@ def mended(path: Path, config: Config, sound: Sound) -> str:
             assert store.check() == []
         return outcome
     except EbbtideError as error:
-        assert error.code in CODES, error.code
+        known(error)
         return "beyond repair"

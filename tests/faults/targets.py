@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from importers.makers import chat, message
 from reference.stand_ins import HashEmbedder, scripted
 
 from ebbtide import Config, EbbtideError, Memory, Store
@@ -24,7 +25,6 @@ from ebbtide._core import error_codes
 from ebbtide.importers import FORMATS, detect, read
 from ebbtide.inputs import prepare
 from ebbtide.transcripts import read_transcripts
-from importers.makers import chat, message
 
 CODES = frozenset(error_codes())
 
@@ -91,7 +91,7 @@ TOML = """
 [capacity]
 token_budget = 512
 [retrieval]
-limit = 7
+enable_card_semantic = false
 [policy]
 gate = "rpe"
 [policy.rpe]

@@ -77,7 +77,7 @@ def test_a_full_disk(stub: Config, tmp_path: Path) -> None:
                 writes: tuple[Callable[[], object], ...] = (
                     lambda: memory.export(disk / "out.jsonl"),
                     lambda: Store.open(path, config=stub, read_only=True).backup(disk / "b.db"),
-                    lambda: memory.add_many(scripted(n) for n in range(number, number + 50)),
+                    lambda: memory.add_many(scripted(n) for n in range(900, 950)),
                 )
                 for write in writes:
                     with pytest.raises(StoreError):
@@ -103,7 +103,7 @@ from faults.test_disk import filled
 from ebbtide import Memory
 analyser.Analyser = StubAnalyser
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 memory = Memory.open(sys.argv[1], config=config())
 number, error = filled(memory, 0)
 print(number, error.code, len(memory), flush=True)
@@ -121,7 +121,7 @@ def test_a_limit_on_the_size_of_files(stub: Config, tmp_path: Path) -> None:
     number, code, length = done.stdout.split()
     assert code == "store.sqlite"
     assert number == length
-    assert int(number) > 50
+    assert int(number) > 20
     with Memory.open(path, config=stub) as memory:
         assert [t.external_id for t in memory.turns()] == [f"t{n}" for n in range(int(number))]
         memory.add(**scripted(int(number)))

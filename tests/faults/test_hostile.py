@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faults.figures import Figures
-from faults.targets import EXPORTS, Parsers, mutated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from importers.makers import written, zipped
 
 from ebbtide import Config, InputError
 from ebbtide.importers import FORMATS, detect, read
-from importers.makers import written, zipped
+from faults.figures import Figures
+from faults.targets import EXPORTS, Parsers, mutated
 
 TARGETS = (
     *FORMATS, "detect", "zip", "transcript", "config", "load", "store", "query", "turn",

@@ -17,7 +17,7 @@ from faults.children import Nursery
 from faults.figures import Figures
 from faults.nursery import config
 
-TURNS = 200
+TURNS = 120
 
 
 @pytest.fixture(scope="module")
@@ -79,15 +79,16 @@ def _left(store: Path, before: int) -> int:
                 return before
             ids = [turn.external_id for turn in opened.memory().turns()]
     except EbbtideError as error:
-        assert error.code == "not_found.store"
+        if error.code != "not_found.store":
+            raise
         return before
     assert ids == [f"t{n}" for n in range(len(ids))]
     assert len(ids) >= before
     return len(ids)
 
 
-def test_twenty_interrupts(stub: Config, nursery: Nursery, tmp_path: Path) -> None:
-    interrupts(nursery, tmp_path, 20, 1)
+def test_six_interrupts(stub: Config, nursery: Nursery, tmp_path: Path) -> None:
+    interrupts(nursery, tmp_path, 6, 1)
 
 
 @pytest.mark.long

@@ -113,6 +113,7 @@ impl Engine {
         let store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
         self.namespace = namespace.clone();
+        store.verify_gathered(&namespace)?;
         self.gate = Gate::load(&store, &namespace)?;
         let mut last = None;
         store.for_each_loaded(&namespace, 0, |loaded| {

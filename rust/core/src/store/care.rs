@@ -14,8 +14,9 @@ use std::time::Duration;
 /// Pages copied before readers and writers get their turn.
 const PAGES: i32 = 1024;
 
-/// Notes what is wrong with a turn: its key, what, and whether it can be put right.
-type Add<'a> = dyn FnMut(i64, String, bool) + 'a;
+/// Notes what is wrong: the key of the turn it is about, what, and whether it can be put
+/// right.
+type Add<'a> = dyn FnMut(Option<i64>, String, bool) + 'a;
 
 /// One look at a memory; an error is a page that cannot be read.
 type Check = fn(&Store, &Namespace, &mut Add<'_>) -> Result<()>;
@@ -176,9 +177,7 @@ impl Store {
             Self::check_derived,
         ];
         for check in checks {
-            let done = check(self, &ns, &mut |key, what, repairable| {
-                finding(Some(key), what, repairable);
-            });
+            let done = check(self, &ns, &mut finding);
             if let Err(e) = done {
                 finding(None, e.message, false);
             }
@@ -193,7 +192,11 @@ impl Store {
             |r| r.get(0),
         )?;
         if let Some(key) = last.filter(|k| id_of(*k) >= ns.next_id) {
-            add(key, "its id is past the memory's counter".into(), false);
+            add(
+                Some(key),
+                "its id is past the memory's counter".into(),
+                false,
+            );
         }
         Ok(())
     }
@@ -222,7 +225,7 @@ impl Store {
                 ))?;
                 for key in statement.query_map([from, to], |r| r.get(0))? {
                     let what = format!("{} of a turn that is not there", spoken(table.name));
-                    add(key?, what, true);
+                    add(Some(key?), what, true);
                 }
             }
         }
@@ -243,7 +246,11 @@ impl Store {
              ORDER BY 1",
         )?;
         for key in statement.query_map([from, to, ns.id], |r| r.get(0))? {
-            add(key?, "its external id does not lead to it".into(), true);
+            add(
+                Some(key?),
+                "its external id does not lead to it".into(),
+                true,
+            );
         }
         Ok(())
     }
@@ -268,7 +275,7 @@ impl Store {
             let (key, facts): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
             let (spans, vectors): (i64, i64) = (row.get(2)?, row.get(3)?);
             if postcard::from_bytes::<Facts>(&facts).is_err() {
-                add(key, "its facts cannot be read".into(), true);
+                add(Some(key), "its facts cannot be read".into(), true);
             }
             let passages = spans / 8;
             if spans % 8 != 0
@@ -276,7 +283,11 @@ impl Store {
                 || vectors % 2 != 0
                 || Some(vectors) != width.map(|w| w * passages)
             {
-                add(key, "its vectors do not fit its passages".into(), true);
+                add(
+                    Some(key),
+                    "its vectors do not fit its passages".into(),
+                    true,
+                );
             }
         }
         Ok(())

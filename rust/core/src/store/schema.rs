@@ -159,6 +159,15 @@ ALTER TABLE turn ADD COLUMN checksum INTEGER;
 ALTER TABLE derived ADD COLUMN checksum INTEGER;
 ALTER TABLE token_vector ADD COLUMN checksum INTEGER;
 ALTER TABLE lineage ADD COLUMN checksum INTEGER;
+ALTER TABLE decision ADD COLUMN checksum INTEGER;
+ALTER TABLE gate ADD COLUMN checksum INTEGER;
+ALTER TABLE link ADD COLUMN checksum INTEGER;
+ALTER TABLE unit ADD COLUMN checksum INTEGER;
+ALTER TABLE episode ADD COLUMN checksum INTEGER;
+ALTER TABLE episode_source ADD COLUMN checksum INTEGER;
+ALTER TABLE episode_sentence ADD COLUMN checksum INTEGER;
+ALTER TABLE semantic_fact ADD COLUMN checksum INTEGER;
+ALTER TABLE semantic_topic ADD COLUMN checksum INTEGER;
 ";
 
 /// Settings of a writing connection, then the schema, created or migrated.

@@ -210,8 +210,9 @@ impl Store {
             store.conn.execute_batch(&sums::fill())?;
             for summed in &sums::SUMMED {
                 if let Some(key) = store.unsound(&ns, summed)?.first() {
-                    let what = format!("turn {}: {}", id_of(*key), summed.damage);
-                    return Err(lines.bad(&what));
+                    let turn = key.map(|k| format!("turn {}: ", id_of(k)));
+                    let turn = turn.unwrap_or_default();
+                    return Err(lines.bad(&format!("{turn}{}", summed.damage)));
                 }
             }
             Ok((name.clone(), rows))

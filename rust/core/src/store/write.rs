@@ -159,7 +159,8 @@ impl Store {
     ) -> Result<()> {
         self.conn
             .prepare_cached(
-                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5))",
             )?
             .execute(params![key, at.cast_signed(), seq, kind, detail])?;
         Ok(())
