@@ -28,8 +28,8 @@ BEYOND = """\
 - A bit that flips in the write-ahead log of a process that was killed looks to SQLite like
   a write that never ended: the turns from there on are gone, those before are right. A
   store that was closed has no such log.
-- The log of decisions, the gate's verdicts and consolidated episodes have no checksum of
-  their own. They can be derived anew with `ebbtide reindex`.
+- Every row has a checksum but the names of the memories and the index of external ids.
+  `ebbtide doctor` compares these with what they are taken from; opening does not.
 - A store does not outlive its disk: `ebbtide backup` makes the copy that does.
 - `synchronous = "normal"` survives a killed process; for a power cut set `"full"`.
 - An asynchronous memory that was opened before a fork must be left alone by the child.

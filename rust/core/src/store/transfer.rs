@@ -406,6 +406,57 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// A line of a file, sound or not: what it lacks, has too much, or has of another kind.
+    fn lines() -> impl Strategy<Value = Vec<String>> {
+        let table = prop_oneof![
+            (0..TABLES.len()).prop_map(|i| TABLES[i].name.to_owned()),
+            "[a-z_]{0,9}",
+        ];
+        let column = prop_oneof!["key|older|newer|text|role|facts|spans", "[ -~]{0,6}"];
+        let value = prop_oneof![
+            any::<i64>().prop_map(|x| json!(x)),
+            any::<f64>().prop_map(|x| json!(x)),
+            any::<Option<bool>>().prop_map(|x| json!(x)),
+            ".{0,6}".prop_map(|x| json!(x)),
+            "[A-Za-z0-9+/=]{0,8}".prop_map(|x| json!({ "base64": x })),
+            Just(json!([1])),
+        ];
+        let row = prop::collection::btree_map(column, value, 0..5);
+        let line = (table, row).prop_map(|(t, r)| json!({ "table": t, "row": r }).to_string());
+        prop::collection::vec(prop_oneof![4 => line, 1 => ".{0,30}"], 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn no_lines_do_more_than_be_refused(lines in lines(), rows in 0u64..6) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("memory.jsonl");
+            let header = json!({
+                "format": FORMAT, "version": VERSION, "schema": schema::LATEST,
+                "namespace": "ana", "next_id": 9, "analyser": "x", "token_counter": "x",
+            });
+            let mut text = format!("{header}\n");
+            for line in &lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+            let mut hash = Sha256::new();
+            hash.update(&text);
+            let end = json!({ "end": true, "rows": rows, "sha256": hex(&hash) });
+            std::fs::write(&path, format!("{text}{end}\n")).unwrap();
+            let mut store = Store::in_memory().unwrap();
+            match store.import(&path, None) {
+                Ok((_, count)) => prop_assert_eq!(count, lines.len() as u64),
+                Err(e) => {
+                    prop_assert_eq!(e.code, Code::InputTranscript);
+                    prop_assert!(store.namespaces().unwrap().is_empty());
+                    prop_assert_eq!(store.check().unwrap(), Vec::new());
+                }
+            }
+        }
+    }
 
     #[test]
     fn no_table_is_forgotten() {
