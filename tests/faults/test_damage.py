@@ -52,7 +52,7 @@ def clear(folder: Path, name: str) -> Path:
 
 
 def flips(sound: Sound, config: Config, folder: Path, count: int, seed: int) -> None:
-    test = "tests/faults/test_damage.py::test_five_thousand_flips"
+    test = "tests/faults/test_damage.py::test_two_thousand_flips"
     chance = random.Random(seed)
     with Figures("flips", FLIPS, test) as figures:
         for number in range(count):
@@ -73,8 +73,8 @@ def test_a_hundred_flips(sound: Sound, config: Config, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
-def test_five_thousand_flips(sound: Sound, config: Config, tmp_path: Path) -> None:
-    flips(sound, config, tmp_path, 5000, 2)
+def test_two_thousand_flips(sound: Sound, config: Config, tmp_path: Path) -> None:
+    flips(sound, config, tmp_path, 2000, 2)
 
 
 def cuts(sound: Sound, config: Config, folder: Path, lengths: list[int]) -> None:

@@ -197,6 +197,20 @@ def test_a_newer_release_s_file_says_so(filled: Path, config: Config, tmp_path: 
             store.load(out, namespace="x")
 
 
+@pytest.mark.parametrize("field", ["version", "schema", "namespace", "next_id", "rows", "sha256"])
+def test_a_field_that_is_not_there_is_an_error(
+    filled: Path, config: Config, tmp_path: Path, field: str
+) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(out)
+        text = out.read_text(encoding="utf-8")
+        out.write_text(text.replace(f'"{field}":', '"other":'), encoding="utf-8")
+        with pytest.raises(EbbtideError):
+            store.load(out, namespace="x")
+        assert store.namespaces() == ["ana", "anabel"]
+
+
 def test_an_export_that_fails_leaves_the_former_file(filled: Path, config: Config) -> None:
     with Memory.open(filled, namespace="ana", config=config) as memory:
         with pytest.raises(StoreError, match="cannot be written"):

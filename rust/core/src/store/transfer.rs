@@ -172,7 +172,9 @@ impl Store {
         if header.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
             return Err(lines.bad("it is not a memory that `ebbtide export` wrote"));
         }
-        let (version, scheme) = (header["version"].as_u64(), header["schema"].as_u64());
+        // Never by `[…]`: that panics where a key is not there.
+        let number = |key: &str| header.get(key).and_then(serde_json::Value::as_u64);
+        let (version, scheme) = (number("version"), number("schema"));
         if version != Some(VERSION) || scheme.is_none_or(|s| s > schema::LATEST as u64) {
             return Err(Error::new(
                 Code::SchemaVersion,
@@ -187,7 +189,7 @@ impl Store {
             text("namespace"),
             text("analyser"),
             text("token_counter"),
-            header.get("next_id").and_then(serde_json::Value::as_u64),
+            number("next_id"),
         ) else {
             return Err(lines.bad("its first line lacks a field"));
         };
@@ -227,7 +229,9 @@ impl Store {
                 return Err(lines.bad("it ends early; copy it again"));
             };
             if line.get("end").is_some() {
-                if line["rows"].as_u64() != Some(count) || line["sha256"].as_str() != Some(&*sum) {
+                let rows = line.get("rows").and_then(serde_json::Value::as_u64);
+                let named = line.get("sha256").and_then(|s| s.as_str());
+                if rows != Some(count) || named != Some(&*sum) {
                     return Err(lines.bad("it was altered or damaged; copy it again"));
                 }
                 return match lines.next()? {
