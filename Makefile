@@ -9,7 +9,7 @@ DATA ?= ../shared/data
 RUNS ?= runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench performance docs results clean
+.PHONY: help setup demo test test-long lint bench performance reliability docs results clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -71,6 +71,12 @@ performance: setup ## Measure this machine and write docs/performance.md (half a
 	$(if $(PEER),$(BIN)/python models/bge-small-en-v1.5/build.py --float32 $(RUNS)/performance/float32)
 	$(if $(PEER),$(BIN)/python benches/peer.py --data $(DATA)/locomo/locomo_dev5.json.gz --peer $(PEER) --peer-model $(RUNS)/performance/float32 --out $(RUNS)/performance/peer.json)
 	$(BIN)/python scripts/performance_page.py $(RUNS)/performance
+
+reliability: setup ## Run the long suites and write docs/reliability.md from what they counted
+	mkdir -p $(RUNS)/reliability
+	EBBTIDE_FIGURES=$(abspath $(RUNS)/reliability) $(BIN)/python -m pytest -m long --timeout 3600
+	EBBTIDE_FIGURES=$(abspath $(RUNS)/reliability) $(BIN)/python -m pytest tests/faults -m "not long" -k "fork or disk or clock"
+	$(BIN)/python scripts/reliability_page.py $(RUNS)/reliability
 
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py

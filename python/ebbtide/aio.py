@@ -126,6 +126,8 @@ class AsyncMemory:
     relate = _awaited(Memory.relate, writes=True)
     delete = _awaited(Memory.delete, writes=True)
     delete_all = _awaited(Memory.delete_all, writes=True)
+    forget = _awaited(Memory.forget, writes=True)
+    retain = _awaited(Memory.retain, writes=True)
     reindex = _awaited(Memory.reindex, writes=True)
     flush = _awaited(Memory.flush, writes=True)
 

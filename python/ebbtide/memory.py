@@ -221,6 +221,7 @@ class Memory:
         if prepared is None:
             return WriteReport()
         if wait == "journalled":
+            self._handle.check_process()
             with self._write_lock:
                 _, report = self._handle.journal([prepared])
                 background = self._background or BackgroundFlush(self.flush)
@@ -269,6 +270,7 @@ class Memory:
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
         """Nobody else writes, and nothing journalled is left."""
+        self._handle.check_process()
         with self._flush_lock, self._write_lock:
             self.flush()
             yield
@@ -352,6 +354,79 @@ class Memory:
             self._handle.delete_all()
             self._graphs.forget()
 
+    def forget(
+        self,
+        query_text: str | None = None,
+        *,
+        ids: Iterable[int | str] | int | str | None = None,
+        limit: int = 1,
+        before: Any = None,
+        dry_run: bool = False,
+    ) -> list[Turn]:
+        """Erase turns that are described rather than named, as :meth:`delete` erases one.
+
+        All of them go, or after an error none.
+
+        Args:
+            query_text: Those that answer a question, as :meth:`retrieve` finds them.
+                It finds something for any question: try it with ``dry_run`` first.
+            ids: Or those of these ids; a text is taken for an external id.
+            limit: With a question, how many at most.
+            before: Only those whose own time is earlier; one without a time stays.
+                Alone, every such turn.
+            dry_run: Erase nothing.
+
+        Returns:
+            The turns that went, or would go, in id order.
+
+        Raises:
+            InputError: If nothing says which turns, or a question and ids both do.
+            NotFoundError: If there is no turn of an id.
+        """
+        from ebbtide.forgetting import meant
+
+        with self._exclusively():
+            return self._erase(meant(self, query_text, ids, limit, before), dry_run)
+
+    def retain(
+        self,
+        *,
+        max_age: Any = None,
+        max_records: int | None = None,
+        now: Any = None,
+        dry_run: bool = False,
+    ) -> list[Turn]:
+        """Erase what is older or more than is to be kept; only ever when asked.
+
+        First the turns that are too old go, by their own time and not by when they
+        were stored; then of the rest the first ones in id order. Active turns go as
+        archived ones do.
+
+        Args:
+            max_age: Greatest age, a ``timedelta`` or seconds; a turn without a time
+                has none.
+            max_records: Most turns that stay, at least 1.
+            now: The moment that age is reckoned from; needed with ``max_age``, since
+                a memory asks no clock.
+            dry_run: Erase nothing.
+
+        Returns:
+            The turns that went, or would go, in id order.
+
+        Raises:
+            InputError: If there is no rule, or ``now`` is missing.
+        """
+        from ebbtide.forgetting import outlived
+
+        with self._exclusively():
+            return self._erase(outlived(self, max_age, max_records, now), dry_run)
+
+    def _erase(self, turns: list[Turn], dry_run: bool) -> list[Turn]:
+        if turns and not dry_run:
+            self._handle.delete_many([int(t.interaction_id or 0) for t in turns])
+            self._graphs.settle()
+        return turns
+
     def reindex(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Rebuild everything derived with the current models and settings.
 
@@ -366,6 +441,7 @@ class Memory:
 
     def flush(self) -> None:
         """Wait until every journalled turn is analysed and taken in."""
+        self._handle.check_process()
         if not self._read_only:
             with self._flush_lock:
                 self._drain()
@@ -732,7 +808,8 @@ class Memory:
     def close(self) -> None:
         """Finish what is pending and free the store; closing twice is harmless."""
         background, self._background = self._background, None
-        if background is not None:
+        # A fork has a copy of the locks, and not the thread.
+        if background is not None and not self._handle.forked():
             background.stop()
         self._handle.close()
         self._analyser.close()

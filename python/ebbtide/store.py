@@ -132,21 +132,36 @@ class Store:
         """Read the whole file and tell what is wrong with it; nothing is changed."""
         return [Finding(**row) for row in self._handle.check()]
 
-    def repair(self) -> list[Finding]:
+    def repair(self, *, erase_damaged_turns: bool = False) -> list[Finding]:
         """Rebuild derived data that is damaged; the turns themselves are not touched.
+
+        Args:
+            erase_damaged_turns: Give up the turns that are not what was written, so that
+                a memory without a backup opens again, and the others with it.
 
         Returns:
             What is still wrong afterwards: damage to the turns, which only a backup mends.
         """
         found = self.check()
-        damaged = sorted({f.namespace for f in found if f.repairable and f.namespace})
-        for name in damaged:
+        lost = {f.namespace for f in found if not f.repairable and f.namespace}
+        damaged = {f.namespace for f in found if f.repairable and f.namespace}
+        if erase_damaged_turns:
+            damaged |= lost
+            for name in sorted(lost):
+                self.release(name)
+                self._handle.erase_unsound_turns(name)
+        else:
+            # Nothing can be derived anew from a turn that cannot be read.
+            damaged -= lost
+        if not damaged and not any(f.repairable and f.namespace is None for f in found):
+            return found
+        names = sorted(damaged)
+        for name in names:
             self.release(name)
-        if damaged:
-            self._handle.erase_damaged(damaged)
-        for name in damaged:
+        self._handle.erase_damaged(names)
+        for name in names:
             self._open(name, reindexing=True).reindex()
-        return self.check() if damaged else found
+        return self.check()
 
     def close(self) -> None:
         """Close every memory and free the file."""

@@ -41,6 +41,55 @@ fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyR
 #[pyclass(frozen, name = "StoreHandle")]
 pub struct StoreHandle {
     store: Mutex<Option<SharedStore>>,
+    origin: Origin,
+}
+
+/// The process that opened something. Behind a fork, the child has a copy of the parent's
+/// connection and of its locks' state: it must neither use nor close them.
+struct Origin(u32);
+
+impl Origin {
+    fn here() -> Self {
+        Self(std::process::id())
+    }
+
+    fn forked(&self) -> bool {
+        self.0 != std::process::id()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.forked() {
+            return Err(Error::new(
+                Code::StoreClosed,
+                format!(
+                    "this memory was opened by process {}, before it forked; open it again in this process, read-only while that one has it open",
+                    self.0
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StoreHandle {
+    fn drop(&mut self) {
+        if self.origin.forked() {
+            let held = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(held.take());
+        }
+    }
+}
+
+impl Drop for MemoryHandle {
+    fn drop(&mut self) {
+        if self.origin.forked() {
+            let held = self
+                .engine
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(held.take());
+        }
+    }
 }
 
 #[pymethods]
@@ -66,6 +115,7 @@ impl StoreHandle {
         })?;
         Ok(Self {
             store: Mutex::new(Some(Arc::new(Mutex::new(store)))),
+            origin: Origin::here(),
         })
     }
 
@@ -115,6 +165,11 @@ impl StoreHandle {
         to_python(py, &detached(py, || lock(&*self.get()?).check())?)
     }
 
+    /// Erases the turns of a namespace that are not what was written; returns their ids.
+    fn erase_unsound_turns(&self, py: Python<'_>, name: &str) -> PyResult<Vec<u64>> {
+        detached(py, || lock(&*self.get()?).erase_unsound_turns(name))
+    }
+
     /// Erases what is derived in these namespaces, and derived rows without a turn.
     fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         detached(py, || lock(&*self.get()?).erase_damaged(&names))
@@ -130,12 +185,15 @@ impl StoreHandle {
     }
 
     fn close(&self) {
-        lock(&self.store).take();
+        if !self.origin.forked() {
+            lock(&self.store).take();
+        }
     }
 }
 
 impl StoreHandle {
     fn get(&self) -> Result<SharedStore> {
+        self.origin.check()?;
         lock(&self.store)
             .clone()
             .ok_or_else(|| Error::new(Code::StoreClosed, "this store was closed; open it again"))
@@ -148,6 +206,7 @@ pub struct MemoryHandle {
     // Emptied by `close`, so that the store's lock is freed at once.
     engine: Mutex<Option<Engine>>,
     keep_tokens: bool,
+    origin: Origin,
 }
 
 impl MemoryHandle {
@@ -157,12 +216,15 @@ impl MemoryHandle {
         py: Python<'_>,
         work: impl FnOnce(&mut Engine) -> Result<T> + Send,
     ) -> PyResult<T> {
-        detached(py, || match lock(&self.engine).as_mut() {
-            Some(engine) => work(engine),
-            None => Err(Error::new(
-                Code::StoreClosed,
-                "this memory was closed; open it again",
-            )),
+        detached(py, || {
+            self.origin.check()?;
+            match lock(&self.engine).as_mut() {
+                Some(engine) => work(engine),
+                None => Err(Error::new(
+                    Code::StoreClosed,
+                    "this memory was closed; open it again",
+                )),
+            }
         })
     }
 }
@@ -197,7 +259,19 @@ impl MemoryHandle {
         Ok(Self {
             engine: Mutex::new(Some(engine)),
             keep_tokens,
+            origin: Origin::here(),
         })
+    }
+
+    /// Whether this process is a fork of the one that opened it.
+    fn forked(&self) -> bool {
+        self.origin.forked()
+    }
+
+    /// An error in a fork: asked before any lock is taken, which another thread of the
+    /// parent may have held when it forked.
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        self.origin.check().map_err(|e| raise(py, &e))
     }
 
     /// Stores analysed turns: a list of `(turn, facts, passages, card vectors, assessment)`.
@@ -295,6 +369,11 @@ impl MemoryHandle {
 
     fn delete(&self, py: Python<'_>, interaction_id: u64) -> PyResult<()> {
         self.with(py, |e| e.delete(interaction_id))
+    }
+
+    /// Erases turns, all or none.
+    fn delete_many(&self, py: Python<'_>, interaction_ids: Vec<u64>) -> PyResult<()> {
+        self.with(py, |e| e.delete_many(&interaction_ids))
     }
 
     fn delete_all(&self, py: Python<'_>) -> PyResult<()> {
@@ -453,7 +532,9 @@ impl MemoryHandle {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.engine).take());
+        if !self.origin.forked() {
+            py.detach(|| lock(&self.engine).take());
+        }
     }
 }
 

@@ -417,11 +417,21 @@ impl Engine {
 
     /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
     pub fn delete(&mut self, id: InteractionId) -> Result<()> {
-        self.get(id)?;
+        self.delete_many(&[id])
+    }
+
+    /// Erases turns, all of them or, after an error, none.
+    pub fn delete_many(&mut self, ids: &[InteractionId]) -> Result<()> {
+        for id in ids {
+            self.get(*id)?;
+        }
         self.write(|engine, store, _| {
-            store.erase_turn(&engine.namespace, id)?;
-            engine.forget(id);
-            engine.ungather(store, id)
+            for id in ids {
+                store.erase_turn(&engine.namespace, *id)?;
+                engine.forget(*id);
+                engine.ungather(store, *id)?;
+            }
+            Ok(())
         })?;
         self.store().scrub()
     }

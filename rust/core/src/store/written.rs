@@ -71,8 +71,9 @@ impl Store {
         let said = a.said.as_ref();
         self.conn
             .prepare_cached(
-                "INSERT OR REPLACE INTO assessment (key, lifecycle, utility, failed, calls, tokens)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT OR REPLACE INTO assessment (key, lifecycle, utility, failed, calls, tokens,
+                 checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5, ?6))",
             )?
             .execute(params![
                 ns.key(id),
@@ -135,8 +136,9 @@ impl Store {
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO writing (namespace, episode, version, at, done, sources,
-                 fresh, past, text, facts, failed, drawn, calls, tokens)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 fresh, past, text, facts, failed, drawn, calls, tokens, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+                 row_sum(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14))",
             )?
             .execute(params![
                 ns.id,
@@ -210,8 +212,8 @@ impl Store {
     pub fn put_wording(&self, ns: &Namespace, fact: u64, text: &str, drawn: &Ids) -> Result<()> {
         self.conn
             .prepare_cached(
-                "INSERT OR REPLACE INTO wording (namespace, fact, text, drawn)
-                 VALUES (?1, ?2, ?3, ?4)",
+                "INSERT OR REPLACE INTO wording (namespace, fact, text, drawn, checksum)
+                 VALUES (?1, ?2, ?3, ?4, row_sum(?2, ?3, ?4))",
             )?
             .execute(params![ns.id, fact.cast_signed(), text, json(drawn)])?;
         Ok(())
