@@ -9,6 +9,7 @@ from __future__ import annotations
 from ebbtide._core import __version__
 from ebbtide.aio import AsyncMemory
 from ebbtide.config import Config
+from ebbtide.distributed.run import ReplayReport, replay_many
 from ebbtide.errors import (
     ConfigError,
     EbbtideError,
@@ -50,6 +51,7 @@ __all__ = [
     "Memory",
     "NotFoundError",
     "RenderedContext",
+    "ReplayReport",
     "RetrievedEvidence",
     "SchemaVersionError",
     "Store",
@@ -58,4 +60,5 @@ __all__ = [
     "Turn",
     "WriteReport",
     "__version__",
+    "replay_many",
 ]
