@@ -246,12 +246,19 @@ class _Run:
         from ebbtide.distributed.tables import data_of, read_rows
         from ebbtide.distributed.work import part_paths
 
-        path = self._out / part_paths(number)["conversations"]
-        if not path.exists():
+        paths = {name: self._out / path for name, path in part_paths(number).items()}
+        found = data_of(paths["conversations"])
+        # A table of turns that somebody removed or damaged is made anew with the rest.
+        if found is None or found != data_of(paths["turns"]):
             return False
-        if any(row["error"] is not None for row in read_rows(path)):
+        if self._stores and not paths["stores"].is_dir():
             return False
-        if data_of(path) != self._data(number):
+        try:
+            if any(row["error"] is not None for row in read_rows(paths["conversations"])):
+                return False
+        except StoreError:
+            return False
+        if found != self._data(number):
             first = self._batches[number][0].conversation
             message = (
                 f"{self._out} holds a replay of other data (batch {number}, from {first}, "

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ebbtide.errors import StoreError
 from ebbtide.extras import MissingExtraError
 
 __all__ = ["Table", "data_of", "read_rows"]
@@ -124,18 +125,26 @@ class Table:
 
 
 def data_of(path: Path) -> str | None:
-    """The ``data_sha256`` of a file; None where it is no part of a replay."""
+    """The ``data_sha256`` of a file; None where it is no part of a replay, or none at all."""
     pa, parquet = _arrow()
     try:
         metadata = parquet.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, pa.ArrowException):
         return None
     found: bytes | None = metadata.get(_DATA)
     return None if found is None else found.decode()
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of one file."""
-    _, parquet = _arrow()
-    rows: list[dict[str, Any]] = parquet.ParquetFile(path).read().to_pylist()
+    """The rows of one file.
+
+    Raises:
+        StoreError: ``store.corrupt``: it is damaged or missing.
+    """
+    pa, parquet = _arrow()
+    try:
+        rows: list[dict[str, Any]] = parquet.ParquetFile(path).read().to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        message = f"{path} cannot be read ({error}); run the replay again, it makes it anew"
+        raise StoreError(message, "store.corrupt") from error
     return rows

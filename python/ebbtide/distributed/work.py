@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ebbtide.config import Config
 from ebbtide.distributed.sources import Reader, Source
 from ebbtide.distributed.tables import Table
-from ebbtide.errors import EbbtideError, ExternalError, InputError
+from ebbtide.errors import ExternalError, InputError
 from ebbtide.memory import Memory
 from ebbtide.replay import ReplaySummary, replay
 from ebbtide.transcripts import TurnReader
@@ -83,19 +83,17 @@ class Sent:
             raise InputError(message, code)
 
 
-def sent(reader: Reader, source: Source) -> Sent:
-    """Read a conversation to its end, or to where it is unusable."""
-    found = Sent(source.file)
+def sent(reader: Reader, source: Source) -> Sent | InputError:
+    """Read a conversation to its end, or to where it is unusable; its file may be as a whole."""
     try:
         turns = reader.turns(source)
-        found.place = turns.place
-    except EbbtideError as error:
-        found.failure = (str(error), error.code, source.file)
-        return found
+    except InputError as error:
+        return error
+    found = Sent(turns.place)
     try:
         for turn in turns:
             found.turns.append((turn, turns.place, turns.local))
-    except EbbtideError as error:
+    except InputError as error:
         found.failure = (str(error), error.code, turns.place)
     found.skipped = turns.skipped
     return found
@@ -123,7 +121,7 @@ class Task:
     code: Mapping[str, Any]
     stores: bool
     out: Path | None
-    given: tuple[Sent, ...] | None = None
+    given: tuple[Sent | InputError, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +255,7 @@ def _without_leftovers(stores: Path) -> None:
 
 
 def _replayed(
-    memory: Memory, source: Source, given: Sent | None
+    memory: Memory, source: Source, given: Sent | InputError | None
 ) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
     """The conversation's row, and its turns' rows."""
     evicted: dict[int, str] = {}
@@ -268,11 +266,12 @@ def _replayed(
         last = summary
         evicted.update((one.interaction_id, one.reason) for one in report.evicted)
 
-    failure: EbbtideError | None = None
-    turns: TurnReader | None = given
+    failure: InputError | None = None
+    turns: TurnReader | None = None
     try:
-        if turns is None:
-            turns = _reader().turns(source)
+        if isinstance(given, InputError):
+            raise given
+        turns = given or _reader().turns(source)
         # In this thread: of the workers there is one a core.
         last = replay(memory, turns, workers=0, progress=note)
     except InputError as error:
