@@ -1,6 +1,6 @@
 """How replays of many transcripts scale with workers, and what a million of them take.
 
-    python benches/distributed.py --data ../shared/data/locomo/locomo_dev5.json.gz
+    python benches/replay_many.py --data ../shared/data/locomo/locomo_dev5.json.gz
 
 Wall times mean something on an idle machine only: read the ratios. Every session of the
 data is a conversation of its own, so that no worker is left with one that is long; what
