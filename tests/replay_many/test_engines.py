@@ -18,7 +18,6 @@ from ebbtide import Config, ExternalError, Store, replay_many
 from ebbtide.distributed import work
 from ebbtide.distributed.sources import find_files, list_sources
 from ebbtide.distributed.tables import read_rows
-from ebbtide.evals import provenance
 from ebbtide.replay import replay
 from ebbtide.transcripts import read_transcripts
 from replay_many.conftest import Whole, travelling
@@ -167,9 +166,10 @@ def test_a_cluster_that_is_not_there_is_an_error(
 
 def test_a_worker_with_other_code_makes_nothing(whole: Whole, stub: Config, tmp_path: Path) -> None:
     sources = tuple(list_sources(find_files([whole.sources])))
-    code = provenance.code() | {"core_sha256": "another"}
-    task = work.Task(0, sources, travelling(tmp_path), "", code, False, tmp_path / "out")
-    with pytest.raises(ExternalError, match=r"\(core_sha256 differ\)") as caught:
+    config = travelling(tmp_path)
+    code = work.own_code(config) | {"core_sha256": "another", "analyser": "another"}
+    task = work.Task(0, sources, config, "", code, False, tmp_path / "out")
+    with pytest.raises(ExternalError, match=r"\(analyser, core_sha256 differ\)") as caught:
         work.perform(task)
     assert caught.value.code == "worker.failed"
     assert not (tmp_path / "out").exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import signal
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -24,6 +26,14 @@ __all__ = ["DaskEngine"]
 
 _PATIENCE = 60
 """Seconds that a scheduler, and its first worker, may take to be there."""
+
+
+class _Quiet(untyped.WorkerPlugin):
+    """A worker for which Ctrl-C is nothing: what follows from it is the caller's to say."""
+
+    def setup(self, worker: Any) -> None:
+        with contextlib.suppress(ValueError):  # where it is a thread, signals do not reach it
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class DaskEngine:
@@ -93,6 +103,8 @@ class DaskEngine:
                 distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
             )
             client.wait_for_workers(1, timeout=_PATIENCE)
+            if self._scheduler is None:
+                client.register_plugin(_Quiet())
         except (OSError, TimeoutError, ValueError) as error:
             message = (
                 f"there is no Dask scheduler with a worker at {self._scheduler} ({error}); start "

@@ -176,13 +176,12 @@ def _identity(
     config: Config, sources: Sequence[Source], batch: int, stores: bool, split_by: str | None
 ) -> dict[str, Any]:
     """What makes two runs the same, but for the data, which each part remembers itself."""
-    from ebbtide.evals.provenance import code, fingerprint
+    from ebbtide.distributed.work import own_code
 
     return {
         "what": "replay of many transcripts",
         "settings": config.to_dict(),
-        "analyser": fingerprint(config),
-        "code": code(),
+        "code": own_code(config),
         "batch": batch,
         "stores": stores,
         "split_by": split_by,

@@ -29,6 +29,7 @@ __all__ = [
     "Failure",
     "Sent",
     "Task",
+    "own_code",
     "part_paths",
     "perform",
     "sent",
@@ -108,7 +109,7 @@ class Task:
         sources: Its conversations, in order.
         config: Settings of every memory.
         data_sha256: Of names and data of the conversations.
-        code: ``ebbtide.evals.provenance.code()`` of whoever asks.
+        code: What :func:`own_code` says where it is asked for.
         stores: Keep each memory in a store file.
         out: Where the part goes; None where the worker is to send it back.
         given: The conversations themselves, where the worker is not to read files.
@@ -171,7 +172,7 @@ def perform(task: Task) -> Done:
         ExternalError: ``worker.failed``: this process runs other code than the one that
             asks.
     """
-    _check_code(task.code)
+    _check_code(task)
     with _one_at_a_time, _folder(task.out) as folder:
         paths = {name: folder / path for name, path in part_paths(task.number).items()}
         for path in paths.values():
@@ -209,15 +210,20 @@ def perform(task: Task) -> Done:
         return Done(done.number, done.conversations, done.turns, done.failures, files)
 
 
-def _check_code(wanted: Mapping[str, Any]) -> None:
-    from ebbtide.evals.provenance import code
+def own_code(config: Config) -> dict[str, Any]:
+    """Hashes and versions of what this process would replay with, its models too."""
+    from ebbtide.evals.provenance import code, fingerprint
 
-    own = code()
-    if own != wanted:
-        different = ", ".join(sorted(name for name in wanted if own.get(name) != wanted[name]))
+    return code() | {"analyser": fingerprint(config)}
+
+
+def _check_code(task: Task) -> None:
+    own = own_code(task.config)
+    if own != task.code:
+        different = ", ".join(sorted(name for name in own if own[name] != task.code.get(name)))
         message = (
-            f"the worker does not run the code of the process that asks ({different} differ); "
-            "install the same ebbtide, Python and libraries there"
+            f"a worker does not run the code of the process that asks ({different} differ); "
+            "install the same ebbtide, models, Python and libraries there"
         )
         raise ExternalError(message, "worker.failed")
 
