@@ -97,5 +97,5 @@ def test_options_of_two_kinds_do_not_mix(
 )
 def test_unusable_arguments_are_named(tmp_path: Path, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        replay_many([tmp_path], tmp_path / "out", **options)
+        replay_many(tmp_path, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()

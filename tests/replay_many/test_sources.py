@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, InputError, Memory
+from ebbtide import Config, InputError, Memory, StoreError, replay_many
 from ebbtide.distributed.sources import Reader, find_files, list_sources
 from ebbtide.distributed.tables import read_rows
 from ebbtide.transcripts import read_lines, split_messages
@@ -57,6 +57,13 @@ def test_directories_patterns_and_files_are_found_once_and_in_order(tmp_path: Pa
     # A file alone is called by its own name; what it ends with does not matter.
     assert names(tmp_path / "a" / "notes.txt") == ["notes.txt"]
     assert names(tmp_path / "b" / "2.jsonl") == ["2"]
+
+
+def test_results_among_the_transcripts_are_none(config: Config, tmp_path: Path) -> None:
+    written(tmp_path / "x.jsonl", messages(0, 3))
+    for kept in (0, 1):
+        report = replay_many(str(tmp_path), tmp_path / "out", config=config, workers=1)
+        assert (report.conversations, report.kept) == (1, kept)
 
 
 def test_names_that_would_be_the_same_keep_their_endings(tmp_path: Path) -> None:
@@ -158,6 +165,20 @@ def test_what_is_sent_is_what_is_read(config: Config, tmp_path: Path) -> None:
     ]
     stores = {path.name for path in (tmp_path / "content").glob("stores/*/*")}
     assert stores == {"a.db", "b.db", "c%2Fconv-1.db", "c%2Fconv-2.db", "d.db"}
+
+
+def test_a_directory_that_is_none_is_named(config: Config, tmp_path: Path) -> None:
+    file = written(tmp_path / "x.jsonl", messages(0, 3))
+    with pytest.raises(StoreError, match="no directory to write to") as caught:
+        replay_many(file, file / "out", config=config, workers=1)
+    assert caught.value.code == "store.open"
+    with pytest.raises(InputError, match="no transcript file"):
+        replay_many(tmp_path / "y.jsonl", tmp_path / "out", config=config, workers=1)
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "turns").write_text("in the way")
+    with pytest.raises(StoreError, match="part 0 cannot be written"):
+        replay_many(file, tmp_path / "out", config=config, workers=1)
 
 
 def test_a_name_leads_nowhere_else(config: Config, tmp_path: Path) -> None:

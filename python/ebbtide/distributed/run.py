@@ -13,11 +13,11 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ebbtide.config import Config
 from ebbtide.errors import InputError, StoreError
@@ -25,13 +25,28 @@ from ebbtide.errors import InputError, StoreError
 if TYPE_CHECKING:
     from ebbtide.distributed.engines import Engine
     from ebbtide.distributed.sources import Source
-    from ebbtide.distributed.work import Failure, Task
+    from ebbtide.distributed.work import Task
 
-__all__ = ["ENGINES", "FILES", "ReplayReport", "replay_many"]
+__all__ = ["ENGINES", "FILES", "Failure", "ReplayReport", "replay_many"]
 
 ENGINES = ("local", "dask")
 FILES = ("paths", "content")
 _FOLDERS = ("turns", "conversations", "stores", "tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A conversation that could not be replayed, or not to its end.
+
+    Attributes:
+        conversation: Its name.
+        code: The error's.
+        message: What is wrong, and where.
+    """
+
+    conversation: str
+    code: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +84,7 @@ class ReplayReport:
 
 
 def replay_many(
-    sources: Iterable[str | Path],
+    sources: str | Path | Iterable[str | Path],
     out: str | Path,
     *,
     config: Config | None = None,
@@ -90,7 +105,8 @@ def replay_many(
     :func:`ebbtide.replay.replay`, whatever the engine and the number of workers.
 
     Args:
-        sources: Transcript files, directories of them, and patterns.
+        sources: Transcript files, directories of them, and patterns; what is in ``out``
+            is none.
         out: Directory of the results.
         config: Settings of every memory.
         engine: ``"local"``: processes of this machine. ``"dask"``: the workers of a
@@ -124,8 +140,10 @@ def replay_many(
     runner = _engine(engine, scheduler, count)
     by_path = (files or ("content" if scheduler else "paths")) == "paths"
     folder = Path(os.path.abspath(out))  # noqa: PTH100
+    given = [sources] if isinstance(sources, str | Path) else sources
+    found = find_files(given, but=folder)
     with _alone(folder):
-        listed = list(list_sources(find_files(sources), split_by))
+        listed = list(list_sources(found, split_by))
         plan = _identity(settings, listed, batch, stores, split_by)
         work = _Run(folder, listed, settings, batch, stores, plan["code"], fresh=fresh)
         work.claim(plan)
@@ -157,13 +175,20 @@ def _engine(name: str, scheduler: str | None, workers: int) -> Engine:
     return engines.Here() if workers == 1 else engines.LocalEngine(workers)
 
 
+def _opened(out: Path) -> IO[str]:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return (out / ".lock").open("w")
+    except OSError as error:
+        raise StoreError(f"{out} is no directory to write to: {error}", "store.open") from error
+
+
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Keep other runs out of the directory."""
     import fcntl
 
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("w") as lock:
+    with _opened(out) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -277,8 +302,6 @@ class _Run:
         self, engine: Engine, by_path: bool, progress: Callable[[int, int], None] | None
     ) -> None:
         """Have every part made that is not there."""
-        from contextlib import closing
-
         from ebbtide.distributed.engines import Lost
         from ebbtide.distributed.work import write_files
 
@@ -322,7 +345,6 @@ class _Run:
 
     def _give_up(self, task: Task) -> None:
         from ebbtide.distributed.engines import TRIES
-        from ebbtide.distributed.work import Failure
 
         message = (
             f"the worker of its batch ended on its own {TRIES} times, mostly for want of memory; "
@@ -335,7 +357,7 @@ class _Run:
     def report(self, start: float) -> ReplayReport:
         """Read the parts and sum them up."""
         from ebbtide.distributed.tables import read_rows
-        from ebbtide.distributed.work import Failure, part_paths
+        from ebbtide.distributed.work import part_paths
         from ebbtide.evals.parts import write_json
 
         turns = 0

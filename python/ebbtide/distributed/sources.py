@@ -48,12 +48,13 @@ class Source:
     failure: tuple[str, str] | None = None
 
 
-def find_files(given: Iterable[str | Path]) -> list[Path]:
+def find_files(given: Iterable[str | Path], *, but: Path | None = None) -> list[Path]:
     """The files that are meant, each once, ordered by path.
 
     Args:
         given: Files; directories, of which everything below that ends like a
             transcript is taken, hidden files left out; patterns like ``2024/**/*.jsonl``.
+        but: An absolute path; what is below it is left out.
 
     Raises:
         InputError: ``input.transcript``: one of them is, or leads to, no file.
@@ -71,6 +72,8 @@ def find_files(given: Iterable[str | Path]) -> list[Path]:
         if not files or not all(file.is_file() for file in files):
             raise InputError(f"there is no transcript file at {one}", "input.transcript")
         found.update(Path(os.path.abspath(file)) for file in files)  # noqa: PTH100
+    if but is not None:
+        found = {path for path in found if not path.is_relative_to(but)}
     if not found:
         raise InputError("name at least one transcript", "input.transcript")
     return sorted(found, key=lambda path: path.parts)

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ebbtide.config import Config
 from ebbtide.distributed.sources import Reader, Source
 from ebbtide.distributed.tables import Table
-from ebbtide.errors import ExternalError, InputError
+from ebbtide.errors import ExternalError, InputError, StoreError
 from ebbtide.memory import Memory
 from ebbtide.replay import ReplaySummary, replay
 from ebbtide.transcripts import TurnReader
@@ -26,7 +26,6 @@ from ebbtide.types import Turn, WriteReport
 
 __all__ = [
     "Done",
-    "Failure",
     "Sent",
     "Task",
     "own_code",
@@ -42,21 +41,6 @@ _LONGEST_NAME = 120
 _TIERS = ("healthy", "unstable", "critical")
 _REASONS = ("hard_kill", "budget", "skip")
 _EVICTIONS = {"evict_kill", "evict_budget", "skip"}
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A conversation that could not be replayed, or not to its end.
-
-    Attributes:
-        conversation: Its name.
-        code: The error's.
-        message: What is wrong, and where.
-    """
-
-    conversation: str
-    code: str
-    message: str
 
 
 class Sent:
@@ -132,16 +116,12 @@ class Done:
     Attributes:
         number: The batch's.
         conversations: How many.
-        turns: How many were stored.
-        failures: Conversations that were not replayed to their end.
         files: Contents of the part's files by their path in the output directory; empty
             where the worker wrote them itself.
     """
 
     number: int
     conversations: int
-    turns: int
-    failures: tuple[Failure, ...]
     files: Mapping[str, bytes] = field(default_factory=dict)
 
 
@@ -171,14 +151,13 @@ def perform(task: Task) -> Done:
     Raises:
         ExternalError: ``worker.failed``: this process runs other code than the one that
             asks.
+        StoreError: The part, or a memory of it, cannot be written.
     """
     _check_code(task)
-    with _one_at_a_time, _folder(task.out) as folder:
+    with _one_at_a_time, _writing(task.number), _folder(task.out) as folder:
         paths = {name: folder / path for name, path in part_paths(task.number).items()}
         for path in paths.values():
             path.parent.mkdir(parents=True)
-        turns = 0
-        failures: list[Failure] = []
         with (
             Table(paths["turns"], "turns", task.data_sha256) as rows,
             Table(paths["conversations"], "conversations", task.data_sha256) as table,
@@ -194,20 +173,16 @@ def perform(task: Task) -> Done:
                     rows.add(found)
                 row["store"] = store.relative_to(folder).as_posix() if store is not None else None
                 table.add([row])
-                turns += row["turns"]
-                if row["error"] is not None:
-                    failures.append(Failure(source.conversation, row["error_code"], row["error"]))
         _without_leftovers(paths["stores"])
-        done = Done(task.number, len(task.sources), turns, tuple(failures))
         if task.out is not None:
             deliver(folder, task.out, task.number)
-            return done
+            return Done(task.number, len(task.sources))
         files = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(folder.rglob("*"))
             if path.is_file()
         }
-        return Done(done.number, done.conversations, done.turns, done.failures, files)
+        return Done(task.number, len(task.sources), files)
 
 
 def own_code(config: Config) -> dict[str, Any]:
@@ -226,6 +201,15 @@ def _check_code(task: Task) -> None:
             "install the same ebbtide, models, Python and libraries there"
         )
         raise ExternalError(message, "worker.failed")
+
+
+@contextmanager
+def _writing(number: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"part {number} cannot be written: {error}; make room and run it again"
+        raise StoreError(message, "store.open") from error
 
 
 @contextmanager
@@ -341,7 +325,7 @@ def deliver(folder: Path, out: Path, number: int) -> None:
 
 def write_files(files: Mapping[str, bytes], out: Path, number: int) -> None:
     """Put down a part that a worker sent back."""
-    with _folder(out) as folder:
+    with _writing(number), _folder(out) as folder:
         for name, data in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
