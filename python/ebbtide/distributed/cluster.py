@@ -95,7 +95,7 @@ class DaskEngine:
                     host="127.0.0.1",
                     dashboard_address=None,
                     worker_dashboard_address=None,
-                    silence_logs=logging.ERROR,
+                    silence_logs=logging.CRITICAL,
                 )
             )
         try:
