@@ -10,6 +10,7 @@ from ebbtide._core import __version__
 from ebbtide.aio import AsyncMemory
 from ebbtide.config import Config
 from ebbtide.connecting import connect
+from ebbtide.distributed.run import ReplayReport, replay_many
 from ebbtide.errors import (
     ConfigError,
     EbbtideError,
@@ -51,6 +52,7 @@ __all__ = [
     "Memory",
     "NotFoundError",
     "RenderedContext",
+    "ReplayReport",
     "RetrievedEvidence",
     "SchemaVersionError",
     "Store",
@@ -60,4 +62,5 @@ __all__ = [
     "WriteReport",
     "__version__",
     "connect",
+    "replay_many",
 ]

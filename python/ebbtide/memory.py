@@ -284,7 +284,14 @@ class Memory:
         )
 
     def _readers(self, workers: int = 1) -> Readers:
-        """Threads that analyse with this memory's models, or processes with their own."""
+        """Threads that analyse with this memory's models, or processes with their own.
+
+        With 0 workers it is done in the calling thread.
+        """
+        if workers == 0:
+            from ebbtide.analysis.ahead import HereReaders
+
+            return HereReaders(self._analyser)
         if workers == 1:
             from ebbtide.analysis.ahead import ThreadReaders
 

@@ -20,6 +20,7 @@ PARTS = {
     "ebbtide.adapters.openai_agents": ("agents", "openai-agents"),
     "ebbtide.daemon.app": ("fastapi", "serve"),
     "ebbtide.daemon.server": ("uvicorn", "serve"),
+    "ebbtide.distributed.cluster": ("distributed", "dask"),
     "ebbtide.mcp": ("mcp", "mcp"),
 }
 
@@ -27,10 +28,9 @@ PARTS = {
 @pytest.mark.parametrize("module", PARTS)
 def test_a_missing_package_names_the_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package, extra = PARTS[module]
+    parts = (f"{package}.", "ebbtide.adapters", "ebbtide.daemon", "ebbtide.mcp")
     for name in list(sys.modules):
-        if name == package or name.startswith(
-            (f"{package}.", "ebbtide.adapters", "ebbtide.daemon", "ebbtide.mcp")
-        ):
+        if name in (package, module) or name.startswith(parts):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError) as caught:
