@@ -15,7 +15,15 @@ from ebbtide import _core
 from ebbtide.ann import Graphs
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import checked_text, filters_for_core, prepare, query_moment, shown
+from ebbtide.inputs import (
+    Prepared,
+    checked_text,
+    filters_for_core,
+    prepare,
+    query_moment,
+    shown,
+)
+from ebbtide.observing import Observer, observed
 from ebbtide.pipeline import (
     BATCH,
     BackgroundFlush,
@@ -64,6 +72,8 @@ class Memory:
         ...     memory.retrieve("Where does Ana live?")[0].turn.text
         'I moved to Porto in May.'
     """
+
+    _observer: Observer | None = None
 
     def __init__(
         self,
@@ -175,6 +185,7 @@ class Memory:
 
     # Writing
 
+    @observed("add")
     def add(
         self,
         text: str,
@@ -217,17 +228,22 @@ class Memory:
         if prepared is None:
             return WriteReport()
         if wait == "journalled":
-            with self._write_lock:
-                _, report = self._handle.journal([prepared])
-                background = self._background or BackgroundFlush(self.flush)
-                self._background = background
-            background.wake()
-            return WriteReport._from_core(report)
+            return self._journal(prepared)
         if external_id is not None and self._handle.find_external(external_id) is not None:
             return WriteReport(duplicates=1) + self._store_batch([])
         analysis = self._analyser.analyse([text_of(prepared)])[0]
         return self._store_batch([for_core(prepared, analysis)])
 
+    @observed("journal")
+    def _journal(self, prepared: Prepared) -> WriteReport:
+        with self._write_lock:
+            _, report = self._handle.journal([prepared])
+            background = self._background or BackgroundFlush(self.flush)
+            self._background = background
+        background.wake()
+        return WriteReport._from_core(report)
+
+    @observed("add_many")
     def add_many(
         self,
         turns: Iterable[Turn | Mapping[str, Any]],
@@ -291,12 +307,14 @@ class Memory:
             workers=workers,
         )
 
+    @observed("store")
     def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
         with self._exclusively():
             report = self._handle.add(batch)
             self._graphs.settle()
             return WriteReport._from_core(report)
 
+    @observed("relate")
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one.
 
@@ -315,6 +333,7 @@ class Memory:
             newer, older = _interaction_id(newer), _interaction_id(older)
             return WriteReport._from_core(self._handle.relate(newer, relation, older))
 
+    @observed("delete")
     def delete(
         self,
         interaction_id: int | str | None = None,
@@ -334,12 +353,14 @@ class Memory:
             self._handle.delete(self._resolve(interaction_id, external_id))
             self._graphs.settle()
 
+    @observed("delete_all")
     def delete_all(self) -> None:
         """Erase every turn of this memory; others in the store are untouched."""
         with self._exclusively():
             self._handle.delete_all()
             self._graphs.forget()
 
+    @observed("reindex")
     def reindex(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Rebuild everything derived with the current models and settings.
 
@@ -360,20 +381,33 @@ class Memory:
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
         done = 0
+
+        def note(turns: int) -> None:
+            nonlocal done
+            done += turns
+            if progress is not None:
+                progress(done)
+
         while pending := self._handle.pending():
-            turns = ((number, stored_input(self._handle.get(number))) for number in pending)
-            with closing(self._readers()) as readers:
-                for batch in analysed(turns, readers):
-                    with self._write_lock:
-                        self._handle.complete_pending(batch)
-                        self._graphs.settle()
-                    done += len(batch)
-                    if progress is not None:
-                        progress(done)
+            self._complete(pending, note)
         return done
+
+    @observed("flush")
+    def _complete(self, pending: list[int], note: Callable[[int], None]) -> WriteReport:
+        """Analyse journalled turns and take them in; ``note`` gets the size of each batch."""
+        reports: list[WriteReport] = []
+        turns = ((number, stored_input(self._handle.get(number))) for number in pending)
+        with closing(self._readers()) as readers:
+            for batch in analysed(turns, readers):
+                with self._write_lock:
+                    reports.append(WriteReport._from_core(self._handle.complete_pending(batch)))
+                    self._graphs.settle()
+                note(len(batch))
+        return WriteReport.total(reports)
 
     # Reading
 
+    @observed("recall")
     def retrieve(
         self,
         query_text: str,
@@ -434,6 +468,7 @@ class Memory:
             filters=filters,
         ).text
 
+    @observed("render")
     def context(
         self,
         query_text: str,
@@ -477,6 +512,7 @@ class Memory:
         )
         return RenderedContext(text, tuple(shown), tokens)
 
+    @observed("trace")
     def trace(
         self,
         query_text: str,
@@ -717,6 +753,9 @@ class Memory:
         background, self._background = self._background, None
         if background is not None:
             background.stop()
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.closed()
         self._handle.close()
         self._analyser.close()
         if self._owns_store:

@@ -19,14 +19,16 @@ PARTS = {
     "ebbtide.adapters.llamaindex": ("llama_index", "llamaindex"),
     "ebbtide.adapters.openai_agents": ("agents", "openai-agents"),
     "ebbtide.mcp": ("mcp", "mcp"),
+    "ebbtide.telemetry": ("opentelemetry", "otel"),
 }
 
 
 @pytest.mark.parametrize("module", PARTS)
 def test_a_missing_package_names_the_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package, extra = PARTS[module]
+    parts = (f"{package}.", "ebbtide.adapters", "ebbtide.mcp", "ebbtide.telemetry")
     for name in list(sys.modules):
-        if name == package or name.startswith((f"{package}.", "ebbtide.adapters", "ebbtide.mcp")):
+        if name == package or name.startswith(parts):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError) as caught:
