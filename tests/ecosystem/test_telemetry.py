@@ -105,9 +105,8 @@ def test_each_call_has_a_span_with_its_numbers(stub: Config, seen: Seen) -> None
     assert flush.parent.span_id == reindex.context.span_id
 
 
-def test_metrics_say_what_the_reports_say(stub: Config, embedder: HashEmbedder, seen: Seen) -> None:
-    tight = {"capacity": {"token_budget": 40, "protect_last": 1}}
-    small = Config("default", tight).with_embedder(embedder)
+def test_metrics_say_what_the_reports_say(stub: Config, seen: Seen) -> None:
+    small = stub.replace(capacity={"token_budget": 40, "protect_last": 1})
     with Memory.in_memory(config=small) as memory:
         memory.add("tea before anyone watched")
         seen.watch(memory)

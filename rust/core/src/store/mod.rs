@@ -16,6 +16,7 @@ mod write;
 pub use archive_file::append_raw_record;
 pub use care::Finding;
 pub use read::{Derived, LoadedTurn, Scanned};
+pub use schema::LATEST as SCHEMA_VERSION;
 pub use write::TurnRow;
 
 use crate::error::{Code, Error, Result};
