@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import struct
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -140,6 +142,39 @@ def test_a_python_that_is_not_admitted_is_refused(
     for version in trial.REFUSED:
         assert trial.refused(version, path, tmp_path / "never")
     assert not trial.refused(trial.ADMITTED[-1], path, tmp_path / "never")
+
+
+def test_the_source_distribution_has_what_a_build_needs(script: ModuleType, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "maturin", "sdist", "--out", str(tmp_path)]
+    offline = {**os.environ, "CARGO_NET_OFFLINE": "true"}
+    subprocess.run(words, cwd=ROOT, env=offline, capture_output=True, check=True)
+    (path,) = tmp_path.glob("ebbtide-*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {"Cargo.lock", "Cargo.toml", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    needed |= {f"python/{name}" for name in script.expected()}
+    assert needed <= names
+    assert {name for name in names - needed if not name.startswith("rust/")} == set()
+    assert not any(name.endswith((".so", ".pyd", ".whl")) for name in names)
+
+
+@pytest.mark.long
+def test_users_of_the_package_have_its_types(tmp_path: Path) -> None:
+    """mypy --strict over a program that imports the package as installed."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import ebbtide\n"
+        "with ebbtide.Memory.open('m.db') as memory:\n"
+        "    reveal_type(memory.add('tea'))\n"
+        "    reveal_type(memory.retrieve('tea?', limit=3)[0].turn.text)\n"
+        "    memory.add(3)\n"
+    )
+    words = [sys.executable, "-m", "mypy", "--strict", "--config-file=", str(program)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert 'Revealed type is "ebbtide.types.WriteReport"' in done.stdout
+    assert 'Revealed type is "str"' in done.stdout.replace("builtins.", "")
+    assert '"add" of "Memory" has incompatible type "int"' in done.stdout
+    assert "Found 1 error in 1 file" in done.stdout
 
 
 @pytest.mark.long
