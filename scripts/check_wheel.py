@@ -27,6 +27,7 @@ _MODULE = re.compile(r"ebbtide/_core\.(abi3\.so|pyd)")
 _META = re.compile(
     r"ebbtide-[^/]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
 )
+_LIBC = re.compile(r"(?:many|musl)linux_(\d+)_(\d+)_")
 _FOLDERS = re.compile(
     rb"(?:/(?:root|home|Users|work|tmp)/|[A-Z]:\\Users\\)[\w.@-]+[/\\][\w./\\@-]{4,}"
 )
@@ -75,6 +76,18 @@ def sections(code: bytes) -> list[str]:
     ]
 
 
+def suits(name: str, audit: str) -> bool:
+    """Whether a Linux wheel runs on every system that its name promises.
+
+    Args:
+        name: The wheel's file name, such as ``…-manylinux_2_17_x86_64.whl``.
+        audit: What ``auditwheel show`` found.
+    """
+    promised = [tuple(map(int, pair)) for pair in _LIBC.findall(name)]
+    needed = [tuple(map(int, pair)) for pair in _LIBC.findall(audit.partition("platform tag:")[2])]
+    return bool(promised and needed) and needed[0] <= min(promised)
+
+
 def tools(wheel: Path) -> list[list[str]]:
     """The commands that look at a wheel, as far as they are installed."""
     wanted = {"twine": ["check", "--strict"], "abi3audit": ["--strict"]}
@@ -101,6 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
             text = " ".join((done.stdout + done.stderr).split())
             print(f"{words[2]}: {text or 'passed'}")
             found += [words[2]] if done.returncode else []
+            if words[2] == "auditwheel" and not suits(wheel.name, text):
+                print(f"{wheel.name}: it needs a newer C library than its name says")
+                found.append("auditwheel")
         print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, {'refused' if found else 'good'}")
         status = 1 if found else status
     return status

@@ -131,7 +131,8 @@ def _try(name: str, wheel: Path, model: Path, folder: Path) -> Trial:
     python = str(scripts / "python")
     system = {key: os.environ[key] for key in ("SYSTEMROOT", "TEMP") if key in os.environ}
     pip = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "SSL_"))}
-    environment = {**system, **pip, "PATH": str(scripts), "HOME": str(folder)}
+    home = {"HOME": str(folder), "USERPROFILE": str(folder)}
+    environment = {**system, **pip, **home, "PATH": str(scripts), "PYTHONUTF8": "1"}
 
     def run(*words: str) -> str:
         done = subprocess.run(

@@ -19,8 +19,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from ebbtide import AsyncMemory, Config, InputError, Memory, NotFoundError, Store, Turn
+from ebbtide import AsyncMemory, Config, InputError, Memory, NotFoundError, Store, StoreError, Turn
 from ebbtide.observing import Outcome
+from ebbtide.pipeline import BackgroundFlush
 from ebbtide.replay import replay
 from ebbtide.telemetry import instrument, uninstrument
 
@@ -276,6 +277,21 @@ def test_the_log_has_a_record_a_call_with_its_fields(
     assert vars(store)["event"] == "memory.store"
     assert vars(failed)["error"] == "not_found.turn"
     assert add.getMessage().startswith("add in ")
+
+
+def test_a_flush_that_fails_in_the_background_is_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail() -> None:
+        raise StoreError(SECRET, "store.io")
+
+    flush = BackgroundFlush(fail)
+    flush.wake()
+    flush.stop()
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("ebbtide.pipeline", "WARNING")
+    assert (vars(record)["event"], vars(record)["error"]) == ("flush.failed", "store.io")
+    assert SECRET not in record.getMessage()
 
 
 def test_facts_never_hide_a_field_of_the_log() -> None:

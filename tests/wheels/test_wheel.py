@@ -101,6 +101,23 @@ def test_a_wheel_of_this_build_says_so(
     assert script.main([]) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "needs", "fine"),
+    [
+        ("manylinux2014_x86_64.manylinux_2_17_x86_64", "manylinux_2_17_x86_64", True),
+        ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", True),
+        ("manylinux2014_x86_64.manylinux_2_17_x86_64", "manylinux_2_34_x86_64", False),
+        ("musllinux_1_2_x86_64", "musllinux_1_2_x86_64", True),
+        ("linux_x86_64", "manylinux_2_34_x86_64", False),
+    ],
+)
+def test_a_wheel_keeps_the_promise_of_its_name(
+    script: ModuleType, name: str, needs: str, fine: bool
+) -> None:
+    said = f'{name} is consistent with the following platform tag: "{needs}". The wheel'
+    assert script.suits(f"ebbtide-0.1.0-cp311-abi3-{name}.whl", said) is fine
+
+
 def test_the_build_names_no_folder_and_prefers_an_old_c_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
