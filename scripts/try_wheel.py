@@ -188,7 +188,8 @@ def main(arguments: list[str] | None = None) -> int:
     trials: list[Trial] = []
     for version in ADMITTED:
         if version not in found:
-            print(f"Python {version[0]}.{version[1]}: not on this machine")
+            if not given.python:
+                print(f"Python {version[0]}.{version[1]}: not on this machine")
             continue
         with tempfile.TemporaryDirectory() as folder:
             trial = try_with(found[version], wheel, model, Path(folder))
@@ -197,7 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         let_in = [version for version in REFUSED if not refused(version, wheel, Path(folder))]
     for version in REFUSED:
-        word = "admitted, which is wrong" if version in let_in else "refused by requires-python"
+        word = "admitted, which is wrong" if version in let_in else "refused by pip"
         print(f"Python {version[0]}.{version[1]}: {word}")
     if given.json:
         rows = [asdict(trial) for trial in trials]
