@@ -10,6 +10,7 @@ __all__ = [
     "MemoryHandle",
     "StoreHandle",
     "__version__",
+    "build",
     "count_tokens",
     "default_config",
     "error_codes",
@@ -20,6 +21,7 @@ __all__ = [
     "kernel_overlap",
     "kernel_prune",
     "load_config",
+    "schema_version",
     "token_vectors",
     "unit_vectors",
     "without_rendered",
@@ -29,6 +31,8 @@ __version__: str
 
 def load_config(preset: str, user: str) -> str: ...
 def default_config() -> str: ...
+def schema_version() -> int: ...
+def build() -> tuple[str, str]: ...
 def error_codes() -> list[str]: ...
 def count_tokens(text: str, counter: str) -> int: ...
 def without_rendered(text: str) -> str: ...

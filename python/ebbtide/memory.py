@@ -16,7 +16,15 @@ from ebbtide import _core
 from ebbtide.ann import Graphs
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import checked_text, filters_for_core, prepare, query_moment, shown
+from ebbtide.inputs import (
+    Prepared,
+    checked_text,
+    filters_for_core,
+    prepare,
+    query_moment,
+    shown,
+)
+from ebbtide.observing import Observer, observed
 from ebbtide.pipeline import (
     BATCH,
     BackgroundFlush,
@@ -65,6 +73,8 @@ class Memory:
         ...     memory.retrieve("Where does Ana live?")[0].turn.text
         'I moved to Porto in May.'
     """
+
+    _observer: Observer | None = None
 
     def __init__(
         self,
@@ -179,6 +189,7 @@ class Memory:
 
     # Writing
 
+    @observed("add")
     def add(
         self,
         text: str,
@@ -221,18 +232,23 @@ class Memory:
         if prepared is None:
             return WriteReport()
         if wait == "journalled":
-            self._handle.check_process()
-            with self._write_lock:
-                _, report = self._handle.journal([prepared])
-                background = self._background or BackgroundFlush(self.flush)
-                self._background = background
-            background.wake()
-            return WriteReport._from_core(report)
+            return self._journal(prepared)
         if external_id is not None and self._handle.find_external(external_id) is not None:
             return WriteReport(duplicates=1) + self._store_batch([])
         analysis = self._analyser.analyse([text_of(prepared)])[0]
         return self._store_batch([for_core(prepared, analysis, self._part.assess(prepared))])
 
+    @observed("journal")
+    def _journal(self, prepared: Prepared) -> WriteReport:
+        self._handle.check_process()
+        with self._write_lock:
+            _, report = self._handle.journal([prepared])
+            background = self._background or BackgroundFlush(self.flush)
+            self._background = background
+        background.wake()
+        return WriteReport._from_core(report)
+
+    @observed("add_many")
     def add_many(
         self,
         turns: Iterable[Turn | Mapping[str, Any]],
@@ -305,6 +321,7 @@ class Memory:
             workers=workers,
         )
 
+    @observed("store")
     def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
         reports = [self._store_part(part) for part in self._part.parts(batch)]
         return WriteReport.total(reports)
@@ -318,6 +335,7 @@ class Memory:
             self._part.settle(self._handle)
         return WriteReport._from_core(report)
 
+    @observed("relate")
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one.
 
@@ -336,6 +354,7 @@ class Memory:
             newer, older = _interaction_id(newer), _interaction_id(older)
             return WriteReport._from_core(self._handle.relate(newer, relation, older))
 
+    @observed("delete")
     def delete(
         self,
         interaction_id: int | str | None = None,
@@ -355,12 +374,14 @@ class Memory:
             self._handle.delete(self._resolve(interaction_id, external_id))
             self._graphs.settle()
 
+    @observed("delete_all")
     def delete_all(self) -> None:
         """Erase every turn of this memory; others in the store are untouched."""
         with self._exclusively():
             self._handle.delete_all()
             self._graphs.forget()
 
+    @observed("forget")
     def forget(
         self,
         query_text: str | None = None,
@@ -395,6 +416,7 @@ class Memory:
         with self._exclusively():
             return self._erase(meant(self, query_text, ids, limit, before), dry_run)
 
+    @observed("retain")
     def retain(
         self,
         *,
@@ -434,6 +456,7 @@ class Memory:
             self._graphs.settle()
         return turns
 
+    @observed("reindex")
     def reindex(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Rebuild everything derived with the current models and settings.
 
@@ -455,25 +478,39 @@ class Memory:
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
         done = 0
+
+        def note(turns: int) -> None:
+            nonlocal done
+            done += turns
+            if progress is not None:
+                progress(done)
+
         self._part.settle_leftovers(self._handle, self._write_lock)
         while pending := self._handle.pending():
-            turns = ((number, stored_input(self._handle.get(number))) for number in pending)
-            known = set(self._handle.assessed()) if self._part.judges else set()
-            assess = partial(self._part.assess_pending, known)
-            with closing(self._readers()) as readers:
-                for batch in analysed(turns, readers, assess):
-                    with self._write_lock:
-                        for part in self._part.parts(batch):
-                            self._handle.complete_pending(part)
-                            self._part.settle(self._handle)
-                        self._graphs.settle()
-                    done += len(batch)
-                    if progress is not None:
-                        progress(done)
+            self._complete(pending, note)
         return done
+
+    @observed("flush")
+    def _complete(self, pending: list[int], note: Callable[[int], None]) -> WriteReport:
+        """Analyse journalled turns and take them in; ``note`` gets the size of each batch."""
+        reports: list[WriteReport] = []
+        turns = ((number, stored_input(self._handle.get(number))) for number in pending)
+        known = set(self._handle.assessed()) if self._part.judges else set()
+        assess = partial(self._part.assess_pending, known)
+        with closing(self._readers()) as readers:
+            for batch in analysed(turns, readers, assess):
+                with self._write_lock:
+                    for part in self._part.parts(batch):
+                        report = self._handle.complete_pending(part)
+                        reports.append(WriteReport._from_core(report))
+                        self._part.settle(self._handle)
+                    self._graphs.settle()
+                note(len(batch))
+        return WriteReport.total(reports)
 
     # Reading
 
+    @observed("recall")
     def retrieve(
         self,
         query_text: str,
@@ -534,6 +571,7 @@ class Memory:
             filters=filters,
         ).text
 
+    @observed("render")
     def context(
         self,
         query_text: str,
@@ -577,6 +615,7 @@ class Memory:
         )
         return RenderedContext(text, tuple(shown), tokens)
 
+    @observed("trace")
     def trace(
         self,
         query_text: str,
@@ -818,6 +857,9 @@ class Memory:
         # A fork has a copy of the locks, and not the thread.
         if background is not None and not self._handle.forked():
             background.stop()
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.closed()
         self._handle.close()
         self._analyser.close()
         if self._owns_store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ __all__ = [
     "take_in",
     "text_of",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 BATCH = 64
 """Turns committed together by ``add_many``."""
@@ -260,10 +263,11 @@ class BackgroundFlush:
         while self._wait():
             try:
                 self._flush()
-            except EbbtideError:
+            except EbbtideError as error:
                 # The turns stay journalled; the next call that needs their
                 # analysis tries again and raises the error where it is seen.
-                continue
+                fields = {"event": "flush.failed", "error": error.code}
+                _LOG.warning("journalled turns wait for another try [%s]", error.code, extra=fields)
 
     def _wait(self) -> bool:
         """Until there is something to do; False where all is done and it shall end."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,6 +46,7 @@ class Store:
         self._config = config
         self._read_only = read_only
         self._memories: dict[str, Memory] = {}
+        self._opened: Callable[[Memory], None] | None = None
 
     @classmethod
     def open(
@@ -79,6 +81,8 @@ class Store:
             read_only=self._read_only,
             reindexing=reindexing,
         )
+        if self._opened is not None:
+            self._opened(memory)
         return memory
 
     def release(self, namespace: str) -> None:

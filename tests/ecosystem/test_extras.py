@@ -22,13 +22,15 @@ PARTS = {
     "ebbtide.daemon.server": ("uvicorn", "serve"),
     "ebbtide.distributed.cluster": ("distributed", "dask"),
     "ebbtide.mcp": ("mcp", "mcp"),
+    "ebbtide.telemetry": ("opentelemetry", "otel"),
 }
 
 
 @pytest.mark.parametrize("module", PARTS)
 def test_a_missing_package_names_the_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package, extra = PARTS[module]
-    parts = (f"{package}.", "ebbtide.adapters", "ebbtide.daemon", "ebbtide.mcp")
+    ours = ("adapters", "daemon", "mcp", "telemetry")
+    parts = (f"{package}.", *(f"ebbtide.{part}" for part in ours))
     for name in list(sys.modules):
         if name in (package, module) or name.startswith(parts):
             monkeypatch.delitem(sys.modules, name)

@@ -113,26 +113,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finish()
 
 
-def _version(wanted: bool) -> None:
-    if not wanted:
-        return
-    import ebbtide
-    from ebbtide.analysis.analyser import Analyser
-
-    write(f"ebbtide {ebbtide.__version__}")
-    write(f"models {Analyser(ebbtide.Config()['nlp']).fingerprint}")
-    raise typer.Exit
-
-
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Version and model fingerprint."
-        ),
+        typer.Option("--version", help="Version, and fingerprints of models, store and core."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version: as one JSON document.")
     ] = False,
 ) -> None:
+    if version:
+        from ebbtide.cli import versioning
+
+        versioning.show(as_json=as_json)
+        raise typer.Exit
+    if as_json:
+        raise typer.BadParameter("--json goes behind a command, or with --version")
     if context.invoked_subcommand is None:
         write(context.get_help())
