@@ -9,7 +9,7 @@ DATA ?= ../shared/data
 RUNS ?= runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench performance docs results clean
+.PHONY: help setup demo test test-long lint bench performance docs site results clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -74,6 +74,11 @@ performance: setup ## Measure this machine and write docs/performance.md (half a
 
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py
+	$(BIN)/python scripts/cli_reference.py
+	$(BIN)/python scripts/concept_figures.py
+
+site: setup ## Build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 results: setup ## Evaluate on the public datasets in DATA and write docs/results.md (hours with PEER=DIR)
 	$(BIN)/ebbtide eval locomo --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/locomo $(if $(PEER),--peer $(PEER))
