@@ -28,7 +28,7 @@ PAGES = {
 
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _FIGURE = re.compile(r'<p><img alt="[^"]*" src="(figures/[\w-]+\.svg)" ?/?></p>')
-_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+_SHADES = re.compile(r"(?<=<style>).*?/\* rules \*/", re.DOTALL)
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -73,6 +73,6 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
 
     def inlined(match: re.Match[str]) -> str:
         svg = (ROOT / "docs" / match.group(1)).read_text(encoding="utf-8")
-        return f'<figure class="drawn">{_STYLE.sub("", svg)}</figure>'
+        return f'<figure class="drawn">{_SHADES.sub("", svg)}</figure>'
 
     return _FIGURE.sub(inlined, html)
