@@ -154,7 +154,12 @@ def _section(command: Command, twin: str) -> str:
     lines = [f"## {command.name}", "", command.help, ""]
     lines += ['<div class="beside" markdown>', "", beside, "", "</div>", ""]
     lines += [after, ""] if after else []
-    lines += ["| | default | meaning |", "|---|---|---|", *map(_row, command.parameters()), ""]
+    lines += [
+        "| option | default | meaning |",
+        "|---|---|---|",
+        *map(_row, command.parameters()),
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -228,8 +228,8 @@ def pruning_figure() -> str:
     newest, budget, first = 34, 512, 7
     rows = candidates(newest, budget)
     title = f"Turn {newest} exceeds {budget} tokens: the turn with the least S_prune leaves."
-    drawing = Drawing(58 + 36 * (first + 1) + 20, title)
-    y = 16.0
+    drawing = Drawing(20 + 36 * first + 22 + 58, title)
+    y = 20.0
     for row in rows[:first]:
         _row(drawing, y, row)
         y += 36
@@ -238,7 +238,7 @@ def pruning_figure() -> str:
     drawing.text(WIDE - 8, y, "S_prune", style="small", anchor="end")
     _row(drawing, y + 22, rows[-1])
     key = [("band gone", "Ω_eff"), ("band healthy", "+ B_ret"), ("rule", "− P_sup")]
-    _key(drawing, 12, y + 58, key)
+    _key(drawing, 12, y + 54, key)
     return drawing.svg()
 
 

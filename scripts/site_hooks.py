@@ -13,7 +13,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-__all__ = ["PAGES", "on_files", "on_page_content", "on_page_markdown", "turned"]
+__all__ = ["PAGES", "on_files", "on_page_content", "on_page_markdown", "on_post_page", "turned"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,6 +26,8 @@ PAGES = {
 }
 """Files of the repository that are pages of the site, by the name they have there."""
 
+_SEARCH = 'data-md-component="search" role="dialog"'
+_NAMED_SEARCH = f'{_SEARCH} aria-label="Search"'
 _LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 _FIGURE = re.compile(r'<p><img alt="[^"]*" src="(figures/[\w-]+\.svg)" ?/?></p>')
 _SHADES = re.compile(r"(?<=<style>).*?/\* rules \*/", re.DOTALL)
@@ -76,3 +78,8 @@ def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
         return f'<figure class="drawn">{_SHADES.sub("", svg)}</figure>'
 
     return _FIGURE.sub(inlined, html)
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Give the theme's search dialog the name that screen readers say."""
+    return output.replace(_SEARCH, _NAMED_SEARCH)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from docs.test_docs import ROOT, load_script
 
 import ebbtide
+from docs.test_docs import ROOT, load_script
 
-yaml = pytest.importorskip("yaml")
-pytest.importorskip("material")
+CHROMIUM = os.environ.get("EBBTIDE_CHROMIUM", "/usr/bin/chromium")
 
 FETCHED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 FETCHED_LINKS = {"stylesheet", "icon", "preload", "preconnect", "modulepreload", "manifest"}
@@ -82,7 +83,7 @@ def test_every_link_of_the_site_leads_somewhere(site: Path, pages: dict[Path, Pa
             file = file / "index.html" if file.is_dir() else file
             assert file.is_file(), f"{path.relative_to(site)}: {link}"
             if anchor and file in pages:
-                assert anchor in pages[file].ids | {"__consent"}, f"{path.name}: {link}"
+                assert anchor in pages[file].ids, f"{path.name}: {link}"
             seen += 1
     assert seen > 1000
 
@@ -162,3 +163,51 @@ def test_internals_name_every_table(tmp_path: Path) -> None:
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page.partition("| table |")[2], re.MULTILINE)
     listed = set(re.findall(r"`(\w+)`", " ".join(rows)))
     assert listed == {name for name in tables if not name.startswith("sqlite_")}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if shutil.which(CHROMIUM) is None:
+        pytest.skip(f"there is no {CHROMIUM}; set EBBTIDE_CHROMIUM")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def test_the_site_works_from_a_folder_and_searches(browser: Any, site: Path) -> None:
+    trouble: list[str] = []
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.on("console", lambda message: trouble.append(message.text))
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("request", lambda r: r.url.startswith("file:") or trouble.append(r.url))
+    page.goto((site / "api" / "memory.html").as_uri())
+    page.fill(".md-search__input", "hard kill")
+    page.wait_for_selector(".md-search-result__item a")
+    assert "Concepts" in page.inner_text(".md-search-result__list")
+    page.close()
+    assert trouble == []
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("index", 390, "light"),
+        ("cli", 1300, "light"),
+        ("cli", 390, "dark"),
+        ("results", 390, "light"),
+    ],
+)
+def test_nothing_sticks_out_and_axe_finds_nothing_serious(
+    browser: Any, site: Path, name: str, width: int, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto((site / f"{name}.html").as_uri())
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    found = axe.Axe().run(page).response["violations"]
+    page.close()
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
