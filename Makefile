@@ -9,7 +9,7 @@ DATA ?= ../shared/data
 RUNS ?= runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench performance docs site results clean
+.PHONY: help setup demo test test-long lint bench performance reliability docs site results wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -72,6 +72,12 @@ performance: setup ## Measure this machine and write docs/performance.md (half a
 	$(if $(PEER),$(BIN)/python benches/peer.py --data $(DATA)/locomo/locomo_dev5.json.gz --peer $(PEER) --peer-model $(RUNS)/performance/float32 --out $(RUNS)/performance/peer.json)
 	$(BIN)/python scripts/performance_page.py $(RUNS)/performance
 
+reliability: setup ## Run the long suites and write docs/reliability.md from what they counted
+	mkdir -p $(RUNS)/reliability
+	EBBTIDE_FIGURES=$(abspath $(RUNS)/reliability) $(BIN)/python -m pytest -m long --timeout 3600
+	EBBTIDE_FIGURES=$(abspath $(RUNS)/reliability) $(BIN)/python -m pytest tests/faults -m "not long" -k "fork or disk or clock"
+	$(BIN)/python scripts/reliability_page.py $(RUNS)/reliability
+
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/cli_reference.py
@@ -86,6 +92,13 @@ results: setup ## Evaluate on the public datasets in DATA and write docs/results
 	$(BIN)/ebbtide eval noise --data $(DATA)/locomo/locomo_noise_conv26.json.gz --system bm25 --system dense --system default --out $(RUNS)/noise-published
 	$(BIN)/ebbtide eval noise --data $(DATA)/locomo/locomo_dev5.json.gz --ratio 0.75 --system bm25 --system dense --system default --out $(RUNS)/noise-75
 	$(BIN)/ebbtide eval report $(RUNS)/locomo $(RUNS)/longmemeval $(RUNS)/noise-published $(RUNS)/noise-75 --out $(RUNS)/report --results docs/results.md
+
+wheel: $(MODEL) ## Build the wheel for others in dist/, check it, try it with each Python here (10 minutes)
+	$(BIN)/python -m pip install --quiet abi3audit auditwheel 'maturin>=1.9,<2' twine ziglang
+	$(BIN)/python scripts/build_wheel.py
+	$(BIN)/maturin sdist --out dist
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
+	$(BIN)/python scripts/try_wheel.py dist/ebbtide-[0-9]*.whl
 
 clean: ## Remove what the build made
 	rm -rf $(VENV) dist target build

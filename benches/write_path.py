@@ -22,6 +22,7 @@ from ebbtide import Config, _core
 from ebbtide.analysis.analyser import Analyser
 from ebbtide.analysis.facts import TurnText
 from ebbtide.inputs import prepare, turn_from
+from ebbtide.pipeline import for_core
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "conversation.jsonl"
 Analysed = tuple[Any, ...]
@@ -34,23 +35,19 @@ def analysed(config: Config) -> list[Analysed]:
     turns = [turn for turn in prepared if turn is not None]
     texts = [TurnText(t.text, t.role, t.speaker, t.moment) for t in turns]
     found = Analyser(config["nlp"], embedder=None, cards=False).analyse(texts)
-    return [
-        (turn, a.facts, list(a.passages), list(a.card_vectors))
-        for turn, a in zip(turns, found, strict=True)
-    ]
+    return [for_core(turn, a) for turn, a in zip(turns, found, strict=True)]
 
 
 def laps(once: Sequence[Analysed], turns: int) -> Iterator[Analysed]:
     """``turns`` turns: lap after lap of the same words, about other people."""
     for number in range(turns):
         lap, at = divmod(number, len(once))
-        turn, facts, passages, cards = once[at]
+        turn, facts, *rest = once[at]
         claims = tuple(replace(c, subject=f"{c.subject} {lap}") for c in facts.claims)
         yield (
             replace(turn, external_id=f"{lap}:{at}"),
             replace(facts, claims=claims),
-            passages,
-            cards,
+            *rest,
         )
 
 

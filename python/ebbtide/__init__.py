@@ -9,6 +9,8 @@ from __future__ import annotations
 from ebbtide._core import __version__
 from ebbtide.aio import AsyncMemory
 from ebbtide.config import Config
+from ebbtide.connecting import connect
+from ebbtide.distributed.run import ReplayReport, replay_many
 from ebbtide.errors import (
     ConfigError,
     EbbtideError,
@@ -50,6 +52,7 @@ __all__ = [
     "Memory",
     "NotFoundError",
     "RenderedContext",
+    "ReplayReport",
     "RetrievedEvidence",
     "SchemaVersionError",
     "Store",
@@ -58,4 +61,6 @@ __all__ = [
     "Turn",
     "WriteReport",
     "__version__",
+    "connect",
+    "replay_many",
 ]

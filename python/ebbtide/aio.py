@@ -49,8 +49,11 @@ def _awaited(
 
 async def _in(pool: ThreadPoolExecutor, work: Callable[[], _R]) -> _R:
     import asyncio
+    import contextvars
 
-    return await asyncio.get_running_loop().run_in_executor(pool, work)
+    # Whoever traces the caller finds what is done for it in its trace.
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(pool, context.run, work)
 
 
 class AsyncMemory:
@@ -126,6 +129,8 @@ class AsyncMemory:
     relate = _awaited(Memory.relate, writes=True)
     delete = _awaited(Memory.delete, writes=True)
     delete_all = _awaited(Memory.delete_all, writes=True)
+    forget = _awaited(Memory.forget, writes=True)
+    retain = _awaited(Memory.retain, writes=True)
     reindex = _awaited(Memory.reindex, writes=True)
     flush = _awaited(Memory.flush, writes=True)
 

@@ -129,7 +129,8 @@ class Graphs:
                 hnswlib = None
                 _log.info(
                     "hnswlib is not installed: every vector is compared; "
-                    "for large memories: pip install 'ebbtide[ann]'"
+                    "for large memories: pip install 'ebbtide[ann]'",
+                    extra={"event": "graph.unavailable"},
                 )
             self._library = hnswlib
         return self._library
@@ -142,7 +143,9 @@ class Graphs:
         index = library.Index(space="ip", dim=vectors.shape[1])
         file = None if self._folder is None else self._folder / f"{self._name(first)}.bin"
         if file is None or not _load(index, file, key, len(owners)):
-            _log.info("building the graph of turns %d to %d", first, first + self._size - 1)
+            last = first + self._size - 1
+            fields = {"event": "graph.built", "first": first, "last": last}
+            _log.info("building the graph of turns %d to %d", first, last, extra=fields)
             index.init_index(
                 max_elements=len(owners), M=_LINKS, ef_construction=_BREADTH, random_seed=_SEED
             )
@@ -234,4 +237,5 @@ def _save(index: Any, file: Path, fingerprint: str) -> None:
         file.with_suffix(".json").write_text(json.dumps(said), encoding="utf-8")
     except (OSError, RuntimeError) as error:
         # A graph that cannot be kept is built again; the memory itself is whole.
-        _log.warning("the graph %s could not be saved: %s", file, error)
+        fields = {"event": "graph.unsaved", "path": str(file)}
+        _log.warning("the graph %s could not be saved: %s", file, error, extra=fields)

@@ -87,14 +87,20 @@ class Config:
             ConfigError: If the file cannot be read or says something unusable.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             message = f"the configuration {path} cannot be read: {error}"
             raise ConfigError(message, "config.syntax") from error
         _core.load_config(preset, text)  # names the line of a syntax error
         import tomllib
 
-        return cls(preset, tomllib.loads(text))
+        try:
+            values = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:
+            # The core's TOML is newer than Python's: a trailing comma, `\e` in a text.
+            message = f"the configuration {path} is not TOML 1.0: {error}"
+            raise ConfigError(message, "config.syntax") from error
+        return cls(preset, values)
 
     def replace(self, **sections: Mapping[str, Any]) -> Config:
         """A copy with some keys changed: ``config.replace(capacity={"token_budget": 512})``."""

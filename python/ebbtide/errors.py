@@ -51,7 +51,7 @@ class FingerprintError(StoreError):
 
 
 class ExternalError(EbbtideError):
-    """Something outside failed: a language model's endpoint, another memory system."""
+    """Something outside failed: a language model's endpoint, an archive's server."""
 
 
 class NotFoundError(EbbtideError):

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,7 +16,15 @@ from ebbtide import _core
 from ebbtide.ann import Graphs
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import checked_text, filters_for_core, prepare, query_moment, shown
+from ebbtide.inputs import (
+    Prepared,
+    checked_text,
+    filters_for_core,
+    prepare,
+    query_moment,
+    shown,
+)
+from ebbtide.observing import Observer, observed
 from ebbtide.pipeline import (
     BATCH,
     BackgroundFlush,
@@ -65,6 +74,8 @@ class Memory:
         'I moved to Porto in May.'
     """
 
+    _observer: Observer | None = None
+
     def __init__(
         self,
         store: _core.StoreHandle,
@@ -78,6 +89,7 @@ class Memory:
     ) -> None:
         """Attach to an open store; use :meth:`open` or :meth:`in_memory` instead."""
         from ebbtide.analysis.analyser import Analyser
+        from ebbtide.llm.part import WritingPart
 
         checked_text("namespace", namespace)
         cards = bool(config["retrieval"]["enable_card_semantic"])
@@ -104,6 +116,7 @@ class Memory:
         self._flush_lock = threading.RLock()
         self._llm = llm
         self._write_lock = threading.RLock()
+        self._part = WritingPart(config["policy"], llm)
         self._background: BackgroundFlush | None = None
 
     @classmethod
@@ -127,8 +140,9 @@ class Memory:
                 may be open while another process writes.
             reindexing: Open it although it was made with another model or token
                 counter, because :meth:`reindex` comes next.
-            llm: A language model that takes part where ``[policy] deliberation`` is
-                on; where it fails, the deterministic rules decide.
+            llm: A language model that takes part where ``[policy]`` says so: in
+                ``deliberation``, and with ``rpe.utility`` and ``recurrence.writer``
+                ``"llm"``; where it fails, the deterministic rules decide.
 
         Raises:
             StoreError: If the file is locked by another writer (named in the
@@ -175,6 +189,7 @@ class Memory:
 
     # Writing
 
+    @observed("add")
     def add(
         self,
         text: str,
@@ -217,17 +232,23 @@ class Memory:
         if prepared is None:
             return WriteReport()
         if wait == "journalled":
-            with self._write_lock:
-                _, report = self._handle.journal([prepared])
-                background = self._background or BackgroundFlush(self.flush)
-                self._background = background
-            background.wake()
-            return WriteReport._from_core(report)
+            return self._journal(prepared)
         if external_id is not None and self._handle.find_external(external_id) is not None:
             return WriteReport(duplicates=1) + self._store_batch([])
         analysis = self._analyser.analyse([text_of(prepared)])[0]
-        return self._store_batch([for_core(prepared, analysis)])
+        return self._store_batch([for_core(prepared, analysis, self._part.assess(prepared))])
 
+    @observed("journal")
+    def _journal(self, prepared: Prepared) -> WriteReport:
+        self._handle.check_process()
+        with self._write_lock:
+            _, report = self._handle.journal([prepared])
+            background = self._background or BackgroundFlush(self.flush)
+            self._background = background
+        background.wake()
+        return WriteReport._from_core(report)
+
+    @observed("add_many")
     def add_many(
         self,
         turns: Iterable[Turn | Mapping[str, Any]],
@@ -265,6 +286,7 @@ class Memory:
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
         """Nobody else writes, and nothing journalled is left."""
+        self._handle.check_process()
         with self._flush_lock, self._write_lock:
             self.flush()
             yield
@@ -274,10 +296,18 @@ class Memory:
             self._handle.find_external,
             self._store_batch,
             self._config["limits"]["max_turn_chars"],
+            self._part.assess,
         )
 
     def _readers(self, workers: int = 1) -> Readers:
-        """Threads that analyse with this memory's models, or processes with their own."""
+        """Threads that analyse with this memory's models, or processes with their own.
+
+        With 0 workers it is done in the calling thread.
+        """
+        if workers == 0:
+            from ebbtide.analysis.ahead import HereReaders
+
+            return HereReaders(self._analyser)
         if workers == 1:
             from ebbtide.analysis.ahead import ThreadReaders
 
@@ -291,12 +321,21 @@ class Memory:
             workers=workers,
         )
 
+    @observed("store")
     def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
-        with self._exclusively():
-            report = self._handle.add(batch)
-            self._graphs.settle()
-            return WriteReport._from_core(report)
+        reports = [self._store_part(part) for part in self._part.parts(batch)]
+        return WriteReport.total(reports)
 
+    def _store_part(self, part: list[tuple[Any, ...]]) -> WriteReport:
+        with self._exclusively():
+            report = self._handle.add(part)
+            self._graphs.settle()
+        # Readers need not wait for a language model; whoever writes next does.
+        with self._write_lock:
+            self._part.settle(self._handle)
+        return WriteReport._from_core(report)
+
+    @observed("relate")
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one.
 
@@ -315,6 +354,7 @@ class Memory:
             newer, older = _interaction_id(newer), _interaction_id(older)
             return WriteReport._from_core(self._handle.relate(newer, relation, older))
 
+    @observed("delete")
     def delete(
         self,
         interaction_id: int | str | None = None,
@@ -334,12 +374,89 @@ class Memory:
             self._handle.delete(self._resolve(interaction_id, external_id))
             self._graphs.settle()
 
+    @observed("delete_all")
     def delete_all(self) -> None:
         """Erase every turn of this memory; others in the store are untouched."""
         with self._exclusively():
             self._handle.delete_all()
             self._graphs.forget()
 
+    @observed("forget")
+    def forget(
+        self,
+        query_text: str | None = None,
+        *,
+        ids: Iterable[int | str] | int | str | None = None,
+        limit: int = 1,
+        before: Any = None,
+        dry_run: bool = False,
+    ) -> list[Turn]:
+        """Erase turns that are described rather than named, as :meth:`delete` erases one.
+
+        All of them go, or after an error none.
+
+        Args:
+            query_text: Those that answer a question, as :meth:`retrieve` finds them.
+                It finds something for any question: try it with ``dry_run`` first.
+            ids: Or those of these ids; a text is taken for an external id.
+            limit: With a question, how many at most.
+            before: Only those whose own time is earlier; one without a time stays.
+                Alone, every such turn.
+            dry_run: Erase nothing.
+
+        Returns:
+            The turns that went, or would go, in id order.
+
+        Raises:
+            InputError: If nothing says which turns, or a question and ids both do.
+            NotFoundError: If there is no turn of an id.
+        """
+        from ebbtide.forgetting import meant
+
+        with self._exclusively():
+            return self._erase(meant(self, query_text, ids, limit, before), dry_run)
+
+    @observed("retain")
+    def retain(
+        self,
+        *,
+        max_age: Any = None,
+        max_records: int | None = None,
+        now: Any = None,
+        dry_run: bool = False,
+    ) -> list[Turn]:
+        """Erase what is older or more than is to be kept; only ever when asked.
+
+        First the turns that are too old go, by their own time and not by when they
+        were stored; then of the rest the first ones in id order. Active turns go as
+        archived ones do.
+
+        Args:
+            max_age: Greatest age, a ``timedelta`` or seconds; a turn without a time
+                has none.
+            max_records: Most turns that stay, at least 1.
+            now: The moment that age is reckoned from; needed with ``max_age``, since
+                a memory asks no clock.
+            dry_run: Erase nothing.
+
+        Returns:
+            The turns that went, or would go, in id order.
+
+        Raises:
+            InputError: If there is no rule, or ``now`` is missing.
+        """
+        from ebbtide.forgetting import outlived
+
+        with self._exclusively():
+            return self._erase(outlived(self, max_age, max_records, now), dry_run)
+
+    def _erase(self, turns: list[Turn], dry_run: bool) -> list[Turn]:
+        if turns and not dry_run:
+            self._handle.delete_many([int(t.interaction_id or 0) for t in turns])
+            self._graphs.settle()
+        return turns
+
+    @observed("reindex")
     def reindex(self, *, progress: Callable[[int], None] | None = None) -> int:
         """Rebuild everything derived with the current models and settings.
 
@@ -354,26 +471,46 @@ class Memory:
 
     def flush(self) -> None:
         """Wait until every journalled turn is analysed and taken in."""
+        self._handle.check_process()
         if not self._read_only:
             with self._flush_lock:
                 self._drain()
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
         done = 0
+
+        def note(turns: int) -> None:
+            nonlocal done
+            done += turns
+            if progress is not None:
+                progress(done)
+
+        self._part.settle_leftovers(self._handle, self._write_lock)
         while pending := self._handle.pending():
-            turns = ((number, stored_input(self._handle.get(number))) for number in pending)
-            with closing(self._readers()) as readers:
-                for batch in analysed(turns, readers):
-                    with self._write_lock:
-                        self._handle.complete_pending(batch)
-                        self._graphs.settle()
-                    done += len(batch)
-                    if progress is not None:
-                        progress(done)
+            self._complete(pending, note)
         return done
+
+    @observed("flush")
+    def _complete(self, pending: list[int], note: Callable[[int], None]) -> WriteReport:
+        """Analyse journalled turns and take them in; ``note`` gets the size of each batch."""
+        reports: list[WriteReport] = []
+        turns = ((number, stored_input(self._handle.get(number))) for number in pending)
+        known = set(self._handle.assessed()) if self._part.judges else set()
+        assess = partial(self._part.assess_pending, known)
+        with closing(self._readers()) as readers:
+            for batch in analysed(turns, readers, assess):
+                with self._write_lock:
+                    for part in self._part.parts(batch):
+                        report = self._handle.complete_pending(part)
+                        reports.append(WriteReport._from_core(report))
+                        self._part.settle(self._handle)
+                    self._graphs.settle()
+                note(len(batch))
+        return WriteReport.total(reports)
 
     # Reading
 
+    @observed("recall")
     def retrieve(
         self,
         query_text: str,
@@ -434,6 +571,7 @@ class Memory:
             filters=filters,
         ).text
 
+    @observed("render")
     def context(
         self,
         query_text: str,
@@ -477,6 +615,7 @@ class Memory:
         )
         return RenderedContext(text, tuple(shown), tokens)
 
+    @observed("trace")
     def trace(
         self,
         query_text: str,
@@ -715,8 +854,12 @@ class Memory:
     def close(self) -> None:
         """Finish what is pending and free the store; closing twice is harmless."""
         background, self._background = self._background, None
-        if background is not None:
+        # A fork has a copy of the locks, and not the thread.
+        if background is not None and not self._handle.forked():
             background.stop()
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            observer.closed()
         self._handle.close()
         self._analyser.close()
         if self._owns_store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from ebbtide.types import Turn, WriteReport
 if TYPE_CHECKING:
     from ebbtide.analysis.ahead import Readers
     from ebbtide.analysis.analyser import Analysis
+    from ebbtide.llm.utility import Assessment
 
 __all__ = [
     "BATCH",
@@ -28,6 +30,8 @@ __all__ = [
     "take_in",
     "text_of",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 BATCH = 64
 """Turns committed together by ``add_many``."""
@@ -67,6 +71,7 @@ class Intake:
         find: Callable[[str], int | None],
         store: Callable[[list[tuple[Any, ...]]], WriteReport],
         max_chars: int,
+        assess: Callable[[Prepared], Assessment | None] | None = None,
     ) -> None:
         """Name the memory's functions.
 
@@ -74,7 +79,9 @@ class Intake:
             find: The id of a stored turn by its external id.
             store: Stores turns in the form of :func:`for_core`, in one transaction.
             max_chars: Longest turn.
+            assess: What a language model says of a turn's utility, where one is asked.
         """
+        self._assess = assess
         self._find = find
         self._store = store
         self._max_chars = max_chars
@@ -113,7 +120,8 @@ class Intake:
             for item, analysis in batch
             if item.turn is not None and analysis is not None
         ]
-        report = self._store([for_core(turn, analysis) for turn, analysis in new])
+        assess = self._assess or _nothing
+        report = self._store([for_core(turn, found, assess(turn)) for turn, found in new])
         self._on_the_way.difference_update(turn.external_id or "" for turn, _ in new)
         return WriteReport(duplicates=known) + report
 
@@ -162,7 +170,9 @@ def _stored(batch: list[tuple[Item, Analysis | None]]) -> tuple[Intake, WriteRep
 
 
 def analysed(
-    turns: Iterable[tuple[int, Prepared]], readers: Readers
+    turns: Iterable[tuple[int, Prepared]],
+    readers: Readers,
+    assess: Callable[[int, Prepared], Assessment | None],
 ) -> Iterator[list[tuple[int, tuple[Any, ...]]]]:
     """Stored turns with their ids, analysed, in batches in the form that the core reads."""
     from ebbtide.analysis.ahead import read_ahead
@@ -170,7 +180,7 @@ def analysed(
     batch: list[tuple[int, tuple[Any, ...]]] = []
     for (number, turn), analysis in read_ahead(turns, lambda item: text_of(item[1]), readers):
         assert analysis is not None
-        batch.append((number, for_core(turn, analysis)))
+        batch.append((number, for_core(turn, analysis, assess(number, turn))))
         if len(batch) == BATCH:
             yield batch
             batch = []
@@ -183,9 +193,16 @@ def text_of(turn: Prepared) -> TurnText:
     return TurnText(turn.text, turn.role, turn.speaker, turn.moment)
 
 
-def for_core(turn: Prepared, analysis: Analysis) -> tuple[Any, ...]:
+def for_core(
+    turn: Prepared, analysis: Analysis, assessment: Assessment | None = None
+) -> tuple[Any, ...]:
     """An analysed turn in the form that the core reads."""
-    return turn, analysis.facts, list(analysis.passages), list(analysis.card_vectors)
+    said = None if assessment is None else assessment.for_core()
+    return turn, analysis.facts, list(analysis.passages), list(analysis.card_vectors), said
+
+
+def _nothing(_: Prepared) -> None:
+    return None
 
 
 def stored_input(row: Mapping[str, Any]) -> Prepared:
@@ -246,10 +263,11 @@ class BackgroundFlush:
         while self._wait():
             try:
                 self._flush()
-            except EbbtideError:
+            except EbbtideError as error:
                 # The turns stay journalled; the next call that needs their
                 # analysis tries again and raises the error where it is seen.
-                continue
+                fields = {"event": "flush.failed", "error": error.code}
+                _LOG.warning("journalled turns wait for another try [%s]", error.code, extra=fields)
 
     def _wait(self) -> bool:
         """Until there is something to do; False where all is done and it shall end."""

@@ -12,6 +12,7 @@ from typing import Any
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
 from ebbtide.inputs import prepare
 from ebbtide.memory import Memory
+from ebbtide.observing import begin
 from ebbtide.pipeline import BATCH, Item, take_in
 from ebbtide.types import Turn, WriteReport
 
@@ -165,17 +166,22 @@ def replay_all(
     queue = _Jobs(jobs, stop or (lambda: False))
     if queue.waiting is None:
         return
-    with closing(queue.waiting.memory._readers(workers)) as readers:
-        while queue.waiting is not None:
-            for intake, report, seen in take_in(queue.items(), readers, batch_size):
-                while queue.started[0].intake is not intake:
+    try:
+        with closing(queue.waiting.memory._readers(workers)) as readers:
+            while queue.waiting is not None:
+                for intake, report, seen in take_in(queue.items(), readers, batch_size):
+                    while queue.started[0].intake is not intake:
+                        yield queue.started.popleft().finish()
+                    queue.started[0].note(report, seen)
+                    if queue.stop():
+                        yield from queue.dropped()
+                        return
+                while queue.started:
                     yield queue.started.popleft().finish()
-                queue.started[0].note(report, seen)
-                if queue.stop():
-                    yield from queue.dropped()
-                    return
-            while queue.started:
-                yield queue.started.popleft().finish()
+    except BaseException as error:
+        for run in queue.started:
+            run.failed(error)
+        raise
 
 
 class _Jobs:
@@ -232,6 +238,8 @@ class _Run:
         self._job = job
         self._clock = clock
         self._summary = ReplaySummary(job.memory.namespace)
+        # Its turns are stored while the caller has the thread: it encloses nothing.
+        self._ended = begin(job.memory, "replay", encloses=False)
         self.intake = job.memory._intake()
         self.checked = _Checked(job.memory, job.turns, stop)
 
@@ -250,13 +258,22 @@ class _Run:
         summary = self._summary
         stored = summary.turns == self.checked.read
         if stored and self.checked.failure is not None:
+            self.failed(self.checked.failure)
             raise self.checked.failure
         summary.skipped = self.checked.skipped
         summary.finished = stored and self.checked.ended
         summary.stats = self._job.memory.stats()
         summary.digest = self._job.memory.digest()
         self._clock.restart()
+        self._ended(self._facts(), None)
         return summary
+
+    def failed(self, error: BaseException) -> None:
+        """Tell whoever watches that it ended early."""
+        self._ended(self._facts(), error)
+
+    def _facts(self) -> dict[str, int]:
+        return {"accepted": self._summary.accepted, "duplicates": self._summary.duplicates}
 
 
 class _Checked:

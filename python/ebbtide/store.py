@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -45,6 +46,7 @@ class Store:
         self._config = config
         self._read_only = read_only
         self._memories: dict[str, Memory] = {}
+        self._opened: Callable[[Memory], None] | None = None
 
     @classmethod
     def open(
@@ -58,6 +60,11 @@ class Store:
         settings = config or Config()
         handle = open_handle(path, settings, read_only=read_only)
         return cls(handle, settings, read_only=read_only)
+
+    @property
+    def config(self) -> Config:
+        """The configuration that its memories are opened with."""
+        return self._config
 
     def memory(self, namespace: str = "default") -> Memory:
         """The memory of that name, opened once and kept open with the store."""
@@ -74,6 +81,8 @@ class Store:
             read_only=self._read_only,
             reindexing=reindexing,
         )
+        if self._opened is not None:
+            self._opened(memory)
         return memory
 
     def release(self, namespace: str) -> None:
@@ -127,21 +136,36 @@ class Store:
         """Read the whole file and tell what is wrong with it; nothing is changed."""
         return [Finding(**row) for row in self._handle.check()]
 
-    def repair(self) -> list[Finding]:
+    def repair(self, *, erase_damaged_turns: bool = False) -> list[Finding]:
         """Rebuild derived data that is damaged; the turns themselves are not touched.
+
+        Args:
+            erase_damaged_turns: Give up the turns that are not what was written, so that
+                a memory without a backup opens again, and the others with it.
 
         Returns:
             What is still wrong afterwards: damage to the turns, which only a backup mends.
         """
         found = self.check()
-        damaged = sorted({f.namespace for f in found if f.repairable and f.namespace})
-        for name in damaged:
+        lost = {f.namespace for f in found if not f.repairable and f.namespace}
+        damaged = {f.namespace for f in found if f.repairable and f.namespace}
+        if erase_damaged_turns:
+            damaged |= lost
+            for name in sorted(lost):
+                self.release(name)
+                self._handle.erase_unsound_turns(name)
+        else:
+            # Nothing can be derived anew from a turn that cannot be read.
+            damaged -= lost
+        if not damaged and not any(f.repairable and f.namespace is None for f in found):
+            return found
+        names = sorted(damaged)
+        for name in names:
             self.release(name)
-        if damaged:
-            self._handle.erase_damaged(damaged)
-        for name in damaged:
+        self._handle.erase_damaged(names)
+        for name in names:
             self._open(name, reindexing=True).reindex()
-        return self.check() if damaged else found
+        return self.check()
 
     def close(self) -> None:
         """Close every memory and free the file."""

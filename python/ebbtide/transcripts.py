@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
@@ -17,12 +17,35 @@ from ebbtide.types import Turn
 if TYPE_CHECKING:
     from ebbtide.evals.datasets import Conversation
 
-__all__ = ["Transcript", "TurnReader", "check_transcript", "read_transcripts"]
+__all__ = [
+    "Lines",
+    "Transcript",
+    "TurnReader",
+    "check_transcript",
+    "read_lines",
+    "read_transcripts",
+    "split_messages",
+]
 
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"
 _SAMPLE_KEYS = ("conversation", "haystack_sessions")
 """What a benchmark sample has and a message has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of a file that follow each other.
+
+    Attributes:
+        offset: First byte.
+        first: Number of the first line, from 1.
+        count: How many.
+    """
+
+    offset: int
+    first: int
+    count: int
 
 
 class TurnReader(Protocol):
@@ -120,9 +143,66 @@ def check_transcript(path: str | Path) -> bool:
     return isinstance(first, dict) and any(key in first for key in _SAMPLE_KEYS)
 
 
-def _opened(path: Path) -> IO[bytes]:
+def split_messages(path: str | Path, field: str) -> dict[str, list[Lines]]:
+    """Which lines of a JSON Lines file belong together, by a field of their messages.
+
+    Args:
+        path: The file; not packed, for its parts are read from their places.
+        field: A field that every message has, text or a whole number.
+
+    Returns:
+        The lines by the field's value, in the order of each value's first line.
+
+    Raises:
+        InputError: If a line cannot be read or lacks the field: whose it is, nobody knows.
+    """
+    file = Path(path)
+    found: dict[str, list[Lines]] = {}
+    try:
+        if _packed(file):
+            message = f"{file} is packed; unpack it to have it split by {field!r}"
+            raise InputError(message, "input.transcript")
+        offset = 0
+        with file.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    value = _value_of(line, field, file, number)
+                    runs = found.setdefault(value, [])
+                    if runs and runs[-1].first + runs[-1].count == number:
+                        runs[-1] = replace(runs[-1], count=runs[-1].count + 1)
+                    else:
+                        runs.append(Lines(offset, number, 1))
+                offset += len(line)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
+    return found
+
+
+def _value_of(line: bytes, field: str, file: Path, number: int) -> str:
+    try:
+        value = _decoded(line, first=number == 1).get(field)
+    except InputError as error:
+        raise InputError(f"{file}:{number}: {error}", error.code) from error
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, str) and value:
+        return value
+    message = f"{file}:{number}: {field!r} must be text or a whole number to split by"
+    raise InputError(message, "input.transcript")
+
+
+def read_lines(path: str | Path, lines: Sequence[Lines]) -> TurnReader:
+    """The messages on some lines of a file, as one conversation; see :func:`split_messages`."""
+    return _Messages(Path(path), lines)
+
+
+def _packed(path: Path) -> bool:
     with path.open("rb") as raw:
-        packed = raw.read(2) == _GZIP
+        return raw.read(2) == _GZIP
+
+
+def _opened(path: Path) -> IO[bytes]:
+    packed = _packed(path)
     return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
 
 
@@ -137,30 +217,40 @@ def _count_lines(path: Path) -> int:
 class _Messages:
     """JSON Lines; a message without an id is called ``<file stem>#<line>``."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, some: Sequence[Lines] | None = None) -> None:
         self.place = path.name
         self.local = False
         self.skipped = 0
         self._path = path
+        self._some = some
         self._stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
 
     def __iter__(self) -> Iterator[Turn]:
         self.skipped = 0
         number = 0
         try:
-            with _opened(self._path) as lines:
-                for number, line in enumerate(lines, 1):
-                    self.place = f"{self._path}:{number}"
-                    if not line.strip():
-                        continue
-                    turn = self._turn(_decoded(line, first=number == 1), number)
-                    if turn is None:
-                        self.skipped += 1
-                    else:
-                        yield turn
+            for number, line in self._lines():
+                self.place = f"{self._path}:{number}"
+                if not line.strip():
+                    continue
+                turn = self._turn(_decoded(line, first=number == 1), number)
+                if turn is None:
+                    self.skipped += 1
+                else:
+                    yield turn
         except (OSError, EOFError, zlib.error) as error:
             self.place = f"{self._path}:{number + 1}"
             raise InputError(f"the file cannot be read on: {error}", "input.transcript") from error
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        with _opened(self._path) as file:
+            if self._some is None:
+                yield from enumerate(file, 1)
+                return
+            for run in self._some:
+                file.seek(run.offset)
+                for number in range(run.first, run.first + run.count):
+                    yield number, file.readline()
 
     def _turn(self, message: dict[str, Any], number: int) -> Turn | None:
         content = next((message[key] for key in message if key in ("text", "content")), ...)

@@ -232,6 +232,7 @@ class Episode:
         at: The turn whose arrival made this version.
         sources: Interaction ids of every turn behind it, in order.
         sentences: What it tells, chronological; each from one of the sources.
+        written: What a language model made of it, in place of them; else None.
     """
 
     id: int
@@ -239,10 +240,13 @@ class Episode:
     at: int
     sources: tuple[int, ...]
     sentences: tuple[Excerpt, ...]
+    written: str | None = None
 
     @property
     def text(self) -> str:
-        """Its sentences, one line each."""
+        """What a model made of it, else its sentences, one line each."""
+        if self.written is not None:
+            return self.written
         return "\n".join(sentence.text for sentence in self.sentences)
 
     def to_dict(self) -> dict[str, Any]:
@@ -257,6 +261,7 @@ class Episode:
             at=row["at"],
             sources=tuple(row["sources"]),
             sentences=tuple(Excerpt._from_core(one) for one in row["sentences"]),
+            written=row["written"],
         )
 
 
@@ -268,9 +273,11 @@ class Fact:
         id: Its number; never used again.
         episode: The episode whose refinement found it.
         excerpt: The sentence.
-        reasons: Why it was kept: ``first_person``, ``operational``, ``entity``.
+        reasons: Why it was kept: ``first_person``, ``operational``, ``entity``; or
+            ``model``.
         topics: ``subject topic: value`` of each topic that it gives a value.
         superseded_by: The fact that gave all its topics other values, or None.
+        written: How a language model put it, in place of the sentence; else None.
     """
 
     id: int
@@ -279,10 +286,13 @@ class Fact:
     reasons: tuple[str, ...]
     topics: tuple[str, ...]
     superseded_by: int | None
+    written: str | None = None
 
     @property
     def text(self) -> str:
-        """The sentence with its date and speaker."""
+        """A model's words, else the sentence with its date and speaker."""
+        if self.written is not None:
+            return self.written
         return self.excerpt.text
 
     def to_dict(self) -> dict[str, Any]:
@@ -298,6 +308,7 @@ class Fact:
             reasons=tuple(row["reasons"]),
             topics=tuple(row["topics"]),
             superseded_by=row["superseded_by"],
+            written=row["written"],
         )
 
 

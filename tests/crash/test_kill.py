@@ -11,6 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
+from reference.models import EchoModel
+from reference.stand_ins import scripted
+from tests.crash import writing
+
+from ebbtide import Config, Memory
 
 WRITER = Path(__file__).with_name("writer.py")
 MODES = ("add", "batch", "journalled")
@@ -99,9 +104,9 @@ def compare(folder: Path, budget: int, kills: int, seed: int, *flags: str) -> No
     assert digest == uninterrupted(folder / "whole.db", budget, count, *flags)
 
 
-@pytest.mark.parametrize("budget", [256, 4096])
-def test_fifty_kills(tmp_path: Path, budget: int) -> None:
-    compare(tmp_path, budget, 50, seed=budget)
+def test_eight_kills(tmp_path: Path) -> None:
+    """Whole processes, which take long to start; tests/faults kills many, forked from one."""
+    compare(tmp_path, 256, 8, seed=256)
 
 
 @pytest.mark.long
@@ -113,3 +118,18 @@ def test_two_hundred_kills(tmp_path: Path, budget: int) -> None:
 @pytest.mark.long
 def test_kills_with_the_real_models(tmp_path: Path) -> None:
     compare(tmp_path, 256, 50, 11, "--real")
+
+
+def test_killed_while_a_model_writes(stub: Config, tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    done = subprocess.run([sys.executable, writing.__file__, str(path)], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    with Memory.open(path, config=writing.config(), llm=EchoModel()) as memory:
+        kept = len(memory)
+        assert 0 < kept < writing.TURNS
+        assert [turn.external_id for turn in memory.turns()] == [f"t{n}" for n in range(kept)]
+        memory.add_many(scripted(n) for n in range(kept, writing.TURNS))
+        digest = memory.digest()
+    with Memory.in_memory(config=writing.config(), llm=EchoModel()) as memory:
+        memory.add_many(scripted(n) for n in range(writing.TURNS))
+        assert memory.digest() == digest

@@ -183,7 +183,7 @@ def test_the_site_works_from_a_folder_and_searches(browser: Any, site: Path) -> 
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("request", lambda r: r.url.startswith("file:") or trouble.append(r.url))
     page.goto((site / "api" / "memory.html").as_uri())
-    page.fill(".md-search__input", "hard kill")
+    page.locator(".md-search__input").press_sequentially("hard kill")
     page.wait_for_selector(".md-search-result__item a")
     assert "Concepts" in page.inner_text(".md-search-result__list")
     page.close()

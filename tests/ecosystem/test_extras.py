@@ -18,15 +18,21 @@ PARTS = {
     "ebbtide.adapters.langgraph": ("langgraph", "langgraph"),
     "ebbtide.adapters.llamaindex": ("llama_index", "llamaindex"),
     "ebbtide.adapters.openai_agents": ("agents", "openai-agents"),
+    "ebbtide.daemon.app": ("fastapi", "serve"),
+    "ebbtide.daemon.server": ("uvicorn", "serve"),
+    "ebbtide.distributed.cluster": ("distributed", "dask"),
     "ebbtide.mcp": ("mcp", "mcp"),
+    "ebbtide.telemetry": ("opentelemetry", "otel"),
 }
 
 
 @pytest.mark.parametrize("module", PARTS)
 def test_a_missing_package_names_the_extra(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     package, extra = PARTS[module]
+    ours = ("adapters", "daemon", "mcp", "telemetry")
+    parts = (f"{package}.", *(f"ebbtide.{part}" for part in ours))
     for name in list(sys.modules):
-        if name == package or name.startswith((f"{package}.", "ebbtide.adapters", "ebbtide.mcp")):
+        if name in (package, module) or name.startswith(parts):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError) as caught:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import queue
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +21,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.server import MCPServer
 
-from ebbtide import Config, Memory
+from ebbtide import Config, Memory, connect
+from ebbtide.daemon.server import Daemon, Settings
 from ebbtide.mcp import build_server
 
 COMMAND = [sys.executable, "-c", "from ebbtide.cli import main; main()", "mcp"]
@@ -308,3 +311,52 @@ def status(address: str, *, host: str) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_servers_that_share_a_daemon(cheap: Config, store_path: Path) -> None:
+    ready: queue.Queue[str] = queue.Queue()
+    daemon = Daemon(Settings(store_path, config=cheap))
+    thread = threading.Thread(target=daemon.run, args=[ready.put])
+    thread.start()
+    try:
+        address = ready.get(timeout=60)
+
+        async def one(number: int) -> list[int]:
+            with connect(address, namespace="shared") as memory:
+                async with Client(build_server(memory)) as client:
+                    ids = []
+                    for i in range(4):
+                        text = f"Client {number} says {i}."
+                        stored = data(await client.call_tool("remember", {"text": text}))
+                        assert memory.get(stored["interaction_id"]).text == text
+                        ids.append(stored["interaction_id"])
+                    return ids
+
+        async def main() -> list[list[int]]:
+            return await asyncio.gather(*(one(number) for number in range(3)))
+
+        assert sorted(i for ids in asyncio.run(main()) for i in ids) == list(range(12))
+        command = StdioServerParameters(
+            command=COMMAND[0],
+            args=[*COMMAND[1:], "--daemon", address, "--namespace", "ana"],
+            env={"PYTHONPATH": PYTHONPATH},
+        )
+
+        async def over_stdio() -> None:
+            async with Client(command) as client:
+                await converse(client)
+
+        asyncio.run(over_stdio())
+    finally:
+        daemon.stop()
+        thread.join(60)
+
+
+def test_a_server_is_given_a_store_or_a_daemon(tmp_path: Path) -> None:
+    for words in ([], ["--store", "x.db", "--daemon", "x.sock"]):
+        done = subprocess.run(
+            [*COMMAND, *words], capture_output=True, text=True, cwd=tmp_path, timeout=60
+        )
+        assert done.returncode == 2
+        assert "daemon" in done.stderr
+    assert list(tmp_path.iterdir()) == []

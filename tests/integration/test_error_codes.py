@@ -29,7 +29,8 @@ from ebbtide import (
 from ebbtide._core import error_codes
 
 CODE = re.compile(
-    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker)\.[a-z_]+)"'
+    r'"((?:config|input|store|schema|fingerprint|not_found|llm|peer|worker|daemon|archive)'
+    r'\.[a-z_]+)"'
 )
 NO_CODES = {"store.db"}
 
@@ -282,9 +283,14 @@ def test_every_code_has_a_case() -> None:
     elsewhere = "".join(
         (tests / name).read_text(encoding="utf-8")
         for name in (
+            "daemon/test_guard.py",
+            "daemon/test_lifecycle.py",
+            "daemon/test_retries.py",
             "unit/test_llm_client.py",
             "integration/test_peer.py",
             "integration/test_reading_ahead.py",
+            "archives/test_contract.py",
+            "archives/test_backends.py",
         )
     )
     missing = set(error_codes()) - {code for code, _, _ in CASES}

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from reference.stand_ins import scripted
+from numpy.typing import NDArray
+from reference.stand_ins import scripted, stub_facts
 
 from ebbtide import Config, Memory, Turn
+from ebbtide.analysis.facts import TurnText
 
 SMALL_TALK = ("Thanks!", "ok, sure", "Haha nice", "yeah, right", "brb", "wow, cool")
 
@@ -222,3 +227,93 @@ def test_the_real_models_keep_small_talk_out() -> None:
         memory.add_many(Turn(text, "user", speaker="Joe") for text in said)
         assert skipped(memory, 6) == [1, 3, 5]
         assert memory.retrieve("Who is allergic to peanuts?")[0].turn.interaction_id == 2
+
+
+class Plane:
+    """Texts as directions: what stands behind ``@`` is an angle, its digits from ``a`` on."""
+
+    dimension = 2
+    fingerprint = "plane"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), 2), np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            digits = "".join(str(ord(letter) - ord("a")) for letter in text.rpartition("@")[2])
+            angle = math.radians(int(digits)) if "@" in text else 0.0
+            row[:] = math.cos(angle), math.sin(angle)
+        return rows
+
+
+def at(angle: int) -> str:
+    """An angle as :class:`Plane` reads it: a number would be something to look up."""
+    return "@" + "".join(chr(ord("a") + int(digit)) for digit in str(angle))
+
+
+def small_talk(angle: int) -> str:
+    """Thanks without a signal; the stand-in reads signals off the text's hash."""
+    every = (f"thanks{'!' * n} {at(angle)}" for n in range(99))
+    return next(text for text in every if not stub_facts(TurnText(text, "user", None)).signals)
+
+
+def degrees(angle: float) -> float:
+    return math.cos(math.radians(angle))
+
+
+def test_surprise_and_rpe_match_hand_worked_values(stub: Config) -> None:
+    """D-MEM, section 4.1, through the whole engine."""
+    config = gated(stub).with_embedder(Plane())
+    with Memory.in_memory(config=config) as memory:
+        # Each note lies 10, 20, 10, 20, 10, 20 degrees past the one before it.
+        for number, angle in enumerate((0, 10, 30, 40, 60, 70, 90)):
+            memory.add(f"The kettle number {number} stands on the shelf {at(angle)}")
+        memory.add(f"The eighth kettle stands on the shelf {at(130)}")
+        past = [degrees(a) for a in (10, 20, 10, 20, 10, 20)]
+        mean = sum(past) / 6
+        sigma = math.sqrt(sum((x - mean) ** 2 for x in past) / 6)
+        raw = degrees(40)
+        surprise = 1 / (1 + math.exp(-(mean - raw) / sigma))
+        verdict = memory.explain(7)["gate"]
+        assert verdict["similarity"] == pytest.approx(raw, abs=1e-3)
+        assert verdict["surprise"] == pytest.approx(surprise, abs=1e-3)
+        assert verdict["rpe"] == pytest.approx(
+            min(1, verdict["utility"] * (surprise + 0.4)), abs=1e-3
+        )
+        # Five similarities of six notes are enough; of five notes there are four.
+        assert memory.explain(4)["gate"]["surprise"] == 1.0
+        assert memory.explain(6)["gate"]["surprise"] != 1.0
+
+
+@pytest.mark.parametrize(("angle", "links"), [(59, 1), (61, 0)])
+def test_a_link_needs_a_cosine_of_a_half(stub: Config, angle: int, links: int) -> None:
+    config = gated(stub, warmup=0, theta_high=0.3).with_embedder(Plane())
+    with Memory.in_memory(config=config) as memory:
+        memory.add(f"The kettle stands on the shelf {at(0)}")
+        memory.add(f"The other kettle stands on the shelf {at(angle)}")
+        assert len(memory.explain(1)["gate"]["links"]) == links
+
+
+@pytest.mark.parametrize(
+    ("question", "shadow"),
+    # The note is at 0 degrees: 0.342 falls back, 0.358 does not. The skipped turn is near.
+    [(70, True), (69, False)],
+)
+def test_the_fallback_matches_its_thresholds(stub: Config, question: int, shadow: bool) -> None:
+    config = gated(stub).with_embedder(Plane())
+    with Memory.in_memory(config=config) as memory:
+        memory.add(f"The kettle stands on the shelf {at(0)}")
+        memory.add(small_talk(90))
+        assert memory.explain(1)["gate"]["tier"] == "skip"
+        kinds = [e.kind for e in memory.retrieve(f"What is it {at(question)}", limit=5)]
+        assert ("shadow" in kinds) is shadow
+
+
+@pytest.mark.parametrize(("place", "shadow"), [(148, True), (149, False)])
+def test_a_skipped_turn_is_shown_above_a_fifth(stub: Config, place: int, shadow: bool) -> None:
+    config = gated(stub).with_embedder(Plane())
+    with Memory.in_memory(config=config) as memory:
+        memory.add(f"The kettle stands on the shelf {at(0)}")
+        memory.add(small_talk(place))
+        assert memory.explain(1)["gate"]["tier"] == "skip"
+        # cos 78 = 0.208 is above 0.2, cos 79 = 0.191 is not.
+        kinds = [e.kind for e in memory.retrieve(f"What is it {at(70)}", limit=5)]
+        assert ("shadow" in kinds) is shadow

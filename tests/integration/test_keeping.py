@@ -25,6 +25,7 @@ from ebbtide import (
 )
 from ebbtide.cli import main
 from ebbtide.inputs import prepare
+from integration.test_recurrence import conversation
 
 QUESTION = "Which port does the proxy use?"
 
@@ -196,6 +197,20 @@ def test_a_newer_release_s_file_says_so(filled: Path, config: Config, tmp_path: 
             store.load(out, namespace="x")
 
 
+@pytest.mark.parametrize("field", ["version", "schema", "namespace", "next_id", "rows", "sha256"])
+def test_a_field_that_is_not_there_is_an_error(
+    filled: Path, config: Config, tmp_path: Path, field: str
+) -> None:
+    out = tmp_path / "ana.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(out)
+        text = out.read_text(encoding="utf-8")
+        out.write_text(text.replace(f'"{field}":', '"other":'), encoding="utf-8")
+        with pytest.raises(EbbtideError):
+            store.load(out, namespace="x")
+        assert store.namespaces() == ["ana", "anabel"]
+
+
 def test_an_export_that_fails_leaves_the_former_file(filled: Path, config: Config) -> None:
     with Memory.open(filled, namespace="ana", config=config) as memory:
         with pytest.raises(StoreError, match="cannot be written"):
@@ -281,6 +296,135 @@ def test_doctor_finds_and_repairs_derived_data(filled: Path, config: Config, wha
         if what != "orphan":
             assert [t.text for t in store.memory("ana").turns()] == texts
             assert store.memory("ana").digest() == digest
+
+
+def gathered(config: Config, path: Path) -> Config:
+    """A memory with rows in every table; returns its settings."""
+    config = config.replace(
+        policy={
+            "gate": "rpe",
+            "consolidation": "recurrence",
+            "recurrence": {"theta_sim": 0.6, "theta_count": 3},
+        }
+    )
+    with Store.open(path, config=config) as store:
+        memory = store.memory("all")
+        memory.add_many(conversation(20))
+        memory.add_many(scripted(n) for n in range(60))
+        memory.add_many(
+            {"text": f"The cake is v{n}. lemon sugar oven {n}", "external_id": f"c{n}"}
+            for n in range(12)
+        )
+        memory.relate(40, "corrects", 3)
+    return config
+
+
+def tables(path: Path) -> list[str]:
+    with sqlite3.connect(path) as raw:
+        found = raw.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1")
+        names = [name for (name,) in found if name not in ("namespace", "turn")]
+    raw.close()
+    return names
+
+
+def rows_of(path: Path, table: str) -> int:
+    with sqlite3.connect(path) as raw:
+        (count,) = raw.execute(f"SELECT count(*) FROM {table}").fetchone()
+    raw.close()
+    return int(count)
+
+
+def test_doctor_finds_orphans_and_strays_in_every_table(stub: Config, store_path: Path) -> None:
+    config = gathered(stub, store_path)
+    with Store.open(store_path, config=config) as store:
+        assert store.check() == []
+        memory = store.memory("all")
+        memory.reindex()
+        digest = memory.digest()
+    for table in tables(store_path):
+        if not rows_of(store_path, table):
+            assert table == "token_vector", f"{table} is empty: nothing is tested"
+            continue
+        with sqlite3.connect(store_path) as raw:
+            columns = [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
+            listed = ", ".join(columns)
+            for whose in ("a turn", "a memory"):
+                changed = {
+                    "key": "key + 100000" if whose == "a turn" else "key + (9 << 40)",
+                    "newer": "newer + 100000" if whose == "a turn" else "newer + (9 << 40)",
+                    "older": "older + 200000" if whose == "a turn" else "older + (9 << 40)",
+                    "namespace": "namespace" if whose == "a turn" else "namespace + 9",
+                    "external_id": "external_id || 'x'",
+                }
+                if whose == "a turn":
+                    changed["id"] = "id + 1000"
+                values = ", ".join(changed.get(c, c) for c in columns)
+                if whose == "a turn" and not {"key", "older"} & set(columns):
+                    continue
+                raw.execute(f"INSERT INTO {table} ({listed}) SELECT {values} FROM {table} LIMIT 1")
+        raw.close()
+        with Store.open(store_path, config=config) as store:
+            found = store.check()
+            assert any(f.namespace is None and table in f.what for f in found), table
+            if {"key", "older"} & set(columns):
+                assert any(f.interaction_id is not None for f in found), table
+            assert all(f.repairable for f in found), found
+            assert store.repair() == []
+            assert store.memory("all").digest() == digest, table
+
+
+def test_doctor_tells_a_changed_row_of_any_table(stub: Config, store_path: Path) -> None:
+    config = gathered(stub, store_path)
+    with Store.open(store_path, config=config) as store:
+        memory = store.memory("all")
+        memory.reindex()
+        digest = memory.digest()
+    for table in tables(store_path):
+        if not rows_of(store_path, table):
+            continue
+        with sqlite3.connect(store_path) as raw:
+            columns = {row[1]: row[2] for row in raw.execute(f"PRAGMA table_info({table})")}
+            last = [c for c in columns if c != "checksum"][-1]
+            value = "'x'" if columns[last] == "TEXT" else "x'00'"
+            value = "7" if columns[last] in ("INTEGER", "REAL") else value
+            where = next(c for c in ("key", "older", "namespace") if c in columns)
+            raw.execute(
+                f"UPDATE {table} SET {last} = {value} "
+                f"WHERE {where} = (SELECT min({where}) FROM {table})"
+            )
+        raw.close()
+        with Store.open(store_path, config=config) as store:
+            found = store.check()
+            assert found, table
+            assert all(f.repairable for f in found)
+            assert store.repair() == []
+            if table == "lineage":  # what a caller stated is lost with it, and said so
+                assert any("stated by a caller" in f.what for f in found)
+                store.memory("all").relate(40, "corrects", 3)
+            assert store.memory("all").digest() == digest, table
+
+
+def test_a_damaged_turn_is_named_and_can_be_given_up(filled: Path, config: Config) -> None:
+    with sqlite3.connect(filled) as raw:
+        where = "text = 'The proxy''s port is 8080.'"
+        assert raw.execute(f"UPDATE turn SET text = 'Nobody said so.' WHERE {where}").rowcount == 1
+    raw.close()
+    with pytest.raises(StoreError, match="turn 60 is not what was written") as caught:
+        Memory.open(filled, namespace="ana", config=config)
+    assert caught.value.code == "store.corrupt"
+    with Store.open(filled, config=config) as store:
+        digest = store.memory("anabel").digest()
+        found = store.check()
+        (one,) = found
+        assert (one.namespace, one.interaction_id, one.repairable) == ("ana", 60, False)
+        assert store.repair() == found
+        with pytest.raises(StoreError, match="turn 60"):
+            store.memory("ana")
+        assert store.repair(erase_damaged_turns=True) == []
+        memory = store.memory("ana")
+        assert "Nobody" not in str(list(memory.turns()))
+        assert len(memory) == 60
+        assert store.memory("anabel").digest() == digest
 
 
 def test_doctor_says_what_it_cannot_repair(filled: Path, config: Config) -> None:

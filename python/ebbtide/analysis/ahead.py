@@ -20,7 +20,7 @@ from ebbtide.analysis.facts import TurnFacts, TurnText
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser, Analysis
 
-__all__ = ["Readers", "ThreadReaders", "read_ahead"]
+__all__ = ["HereReaders", "Readers", "ThreadReaders", "read_ahead"]
 
 CHUNK_TURNS = 256
 """Most turns of a chunk."""
@@ -92,6 +92,27 @@ class ThreadReaders:
         """Stop and join the threads."""
         self._stopped.set()
         self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+class HereReaders:
+    """No thread at all: a chunk is read when its result is asked for.
+
+    For a process that is one of several, each with a core of its own.
+    """
+
+    ahead = 0
+    chunk_turns = CHUNK_TURNS
+
+    def __init__(self, analyser: Analyser) -> None:
+        """Nothing starts."""
+        self._analyser = analyser
+
+    def begin(self, turns: Sequence[TurnText]) -> Callable[[], list[Analysis]]:
+        """What reads them; see :class:`Readers`."""
+        return lambda: self._analyser.analyse_here(turns)
+
+    def close(self) -> None:
+        """Nothing to end."""
 
 
 def read_ahead(

@@ -98,7 +98,9 @@ class AnalysisCache:
     def _give_up(self, error: Exception) -> None:
         """Go on without the file: it saves time, and is no reason to fail."""
         if self._usable:
-            _LOG.warning("the analysis cache %s is not used from here on: %s", self._path, error)
+            fields = {"event": "cache.unusable", "path": str(self._path)}
+            message = "the analysis cache %s is not used from here on: %s"
+            _LOG.warning(message, self._path, error, extra=fields)
         self._usable = False
 
     def facts(

@@ -10,11 +10,13 @@ import typer
 
 from ebbtide.cli import (
     answering,
+    archiving,
     asking,
     benching,
     comparing,
     configuring,
     consolidating,
+    daemon,
     deliberating,
     evaluating,
     gating,
@@ -51,14 +53,18 @@ app.command(epilog=viewing.INSPECT_EXAMPLES)(viewing.inspect)
 app.command(epilog=viewing.PLOT_EXAMPLES)(viewing.plot)
 app.command(epilog=consolidating.EPISODES_EXAMPLES)(consolidating.episodes)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
+app.command(epilog=maintaining.FORGET_EXAMPLES)(maintaining.forget)
+app.command(epilog=maintaining.RETAIN_EXAMPLES)(maintaining.retain)
 app.command(epilog=maintaining.REINDEX_EXAMPLES)(maintaining.reindex)
 app.command(epilog=keeping.EXPORT_EXAMPLES)(keeping.export)
 app.command(epilog=keeping.LOAD_EXAMPLES)(keeping.load)
 app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
 app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
 app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
+app.command(epilog=daemon.EXAMPLES)(daemon.serve)
 app.command(epilog=benching.EXAMPLES)(benching.bench)
 app.add_typer(configuring.app, name="config")
+app.add_typer(archiving.app, name="archive")
 for command in (
     comparing.ablate,
     comparing.sweep,
@@ -107,26 +113,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finish()
 
 
-def _version(wanted: bool) -> None:
-    if not wanted:
-        return
-    import ebbtide
-    from ebbtide.analysis.analyser import Analyser
-
-    write(f"ebbtide {ebbtide.__version__}")
-    write(f"models {Analyser(ebbtide.Config()['nlp']).fingerprint}")
-    raise typer.Exit
-
-
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", callback=_version, is_eager=True, help="Version and model fingerprint."
-        ),
+        typer.Option("--version", help="Version, and fingerprints of models, store and core."),
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --version: as one JSON document.")
     ] = False,
 ) -> None:
+    if version:
+        from ebbtide.cli import versioning
+
+        versioning.show(as_json=as_json)
+        raise typer.Exit
+    if as_json:
+        raise typer.BadParameter("--json goes behind a command, or with --version")
     if context.invoked_subcommand is None:
         write(context.get_help())

@@ -59,7 +59,7 @@ def episodes(
     lines: list[str] = []
     for episode in found:
         lines.append(f"episode {episode.id}: {len(episode.sources)} turns, v{episode.version}")
-        lines += [f"  {sentence.text}" for sentence in episode.sentences]
+        lines += [f"  {line}" for line in episode.text.splitlines()]
         lines += [f"  - {_fact(f)}" for f in facts if f.episode == episode.id]
     write(plain("\n".join(lines)) if lines else "nothing was consolidated")
 

@@ -116,20 +116,27 @@ def doctor(
     repair: Annotated[
         bool, typer.Option("--repair", help="Rebuild derived data that is damaged.")
     ] = False,
+    erase_damaged_turns: Annotated[
+        bool,
+        typer.Option(
+            "--erase-damaged-turns", help="With --repair, give up turns that are damaged."
+        ),
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read a whole store and tell what is wrong with it.
 
     What was derived can be rebuilt with --repair. The turns themselves cannot: for
-    those, take the last backup. Exits with 1 where something is wrong.
+    those, take the last backup, or give them up with --erase-damaged-turns, so that the
+    others can be read. Exits with 1 where something is wrong.
     """
     from dataclasses import asdict
 
     from ebbtide.store import Store
 
     with Store.open(store, config=settings_from(config), read_only=not repair) as opened:
-        found = opened.repair() if repair else opened.check()
+        found = opened.repair(erase_damaged_turns=erase_damaged_turns) if repair else opened.check()
         names = opened.namespaces()
     if as_json:
         print_json({"memories": names, "findings": [asdict(one) for one in found]})

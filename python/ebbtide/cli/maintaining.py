@@ -1,6 +1,10 @@
-"""``ebbtide delete`` and ``ebbtide reindex``: changing a store that is there."""
+"""``ebbtide delete``, ``forget``, ``retain`` and ``reindex``: changing a store that is there."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from ebbtide.cli.common import (
     ByOption,
@@ -18,10 +22,36 @@ from ebbtide.cli.common import (
 )
 from ebbtide.cli.output import print_json, write
 
-__all__ = ["DELETE_EXAMPLES", "REINDEX_EXAMPLES", "delete", "reindex"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ebbtide.memory import Memory
+    from ebbtide.types import Turn
+
+__all__ = [
+    "DELETE_EXAMPLES",
+    "FORGET_EXAMPLES",
+    "REINDEX_EXAMPLES",
+    "RETAIN_EXAMPLES",
+    "delete",
+    "forget",
+    "reindex",
+    "retain",
+]
 
 DELETE_EXAMPLES = examples(
     "ebbtide delete --store memory.db s1:26", "ebbtide delete --store memory.db 25 --by id"
+)
+FORGET_EXAMPLES = examples(
+    'ebbtide forget --store memory.db "my landlord"',
+    'ebbtide forget --store memory.db "my landlord" --limit 5 --yes',
+    "ebbtide forget --store memory.db --id s1:26 --id s1:27 --yes",
+    "ebbtide forget --store memory.db --before 2024-01-01 --yes",
+)
+RETAIN_EXAMPLES = examples(
+    "ebbtide retain --store memory.db --max-records 10000",
+    "ebbtide retain --store memory.db --max-age-days 365 --now 2026-01-31 --yes",
 )
 REINDEX_EXAMPLES = examples(
     "ebbtide reindex --store memory.db",
@@ -55,6 +85,106 @@ def delete(
         print_json({"namespace": name, "deleted": deleted})
     else:
         write(f"erased turn {number} of {name!r}")
+
+
+YesOption = Annotated[
+    bool, typer.Option("--yes", "-y", help="Erase them; without it, they are only shown.")
+]
+
+
+def forget(
+    store: StoreOption,
+    question: Annotated[
+        str | None, typer.Argument(metavar="QUESTION", help="Erase what answers it.")
+    ] = None,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option("--id", help="Or the turn of this id; may be given several times."),
+    ] = None,
+    by: ByOption = None,
+    limit: Annotated[int, typer.Option(help="With a question, how many at most.")] = 1,
+    before: Annotated[
+        str | None, typer.Option(help="Only turns whose own time is earlier.")
+    ] = None,
+    yes: YesOption = False,
+    namespace: NamespaceOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the turns that a question, ids or a time mean, and erase them with --yes.
+
+    Erased as `ebbtide delete` does it. A question always finds something: look before
+    you say --yes.
+    """
+
+    def gone(memory: Memory) -> list[Turn]:
+        numbers = [turn_id(memory, one, by) for one in ids] if ids else None
+        return memory.forget(question, ids=numbers, limit=limit, before=before, dry_run=not yes)
+
+    _erasing(store, namespace, config, gone, yes=yes, as_json=as_json)
+
+
+def retain(
+    store: StoreOption,
+    max_age_days: Annotated[
+        float | None, typer.Option(help="Erase turns that are older, by their own time.")
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option(help="Keep so many turns, the last ones.")
+    ] = None,
+    now: Annotated[
+        str | None, typer.Option(help="What age is reckoned from; needed with --max-age-days.")
+    ] = None,
+    yes: YesOption = False,
+    namespace: NamespaceOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the turns that are past a greatest age or number, and erase them with --yes.
+
+    Nothing of the kind happens by itself. A turn without a time has no age.
+    """
+
+    def gone(memory: Memory) -> list[Turn]:
+        age = None if max_age_days is None else max_age_days * 86_400
+        return memory.retain(max_age=age, max_records=max_records, now=now, dry_run=not yes)
+
+    _erasing(store, namespace, config, gone, yes=yes, as_json=as_json)
+
+
+def _erasing(
+    store: Path,
+    namespace: str | None,
+    config: Path | None,
+    gone: Callable[[Memory], list[Turn]],
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Run it on a memory, opened for writing only where it shall write, and tell of it."""
+    from ebbtide.memory import Memory
+
+    settings = settings_from(config)
+    name = memory_name(store, namespace)
+    with Memory.open(store, namespace=name, config=settings, read_only=not yes) as memory:
+        turns = gone(memory)
+        left = len(memory)
+    if as_json:
+        rows = [turn.to_dict() for turn in turns]
+        print_json({"namespace": name, "erased": yes, "turns": rows, "left": left})
+        return
+    for turn in turns:
+        said = turn.text if len(turn.text) <= _SHOWN else turn.text[: _SHOWN - 1] + "…"
+        write(f"{turn.interaction_id}  {turn.speaker or turn.role}: {' '.join(said.split())}")
+    count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+    if yes:
+        write(f"erased {count} of {name!r}; {left} left")
+    else:
+        write(f"{count} of {name!r} would be erased: say so with --yes")
+
+
+_SHOWN = 100
+"""Characters of a turn's text, at most."""
 
 
 def reindex(

@@ -23,8 +23,8 @@ from ebbtide.cli.output import stderr
 __all__ = ["counting", "progress_bar", "stop_on_interrupt"]
 
 
-def progress_bar(console: Console | None = None) -> Progress:
-    """A bar on standard error; silent where that is no terminal."""
+def progress_bar(console: Console | None = None, *, quiet: bool = False) -> Progress:
+    """A bar on standard error; none where that is no terminal, or by wish."""
     console = console or stderr()
     return Progress(
         TextColumn("{task.description}", markup=False),
@@ -34,14 +34,16 @@ def progress_bar(console: Console | None = None) -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=quiet or not console.is_terminal,
     )
 
 
 @contextmanager
-def counting(name: str, things: str) -> Iterator[Callable[[int, int], None]]:
+def counting(
+    name: str, things: str, *, quiet: bool = False
+) -> Iterator[Callable[[int, int], None]]:
     """A bar that is told how many of how many things are done."""
-    with progress_bar() as bar:
+    with progress_bar(quiet=quiet) as bar:
         task = bar.add_task(name, total=None, note=things)
 
         def progress(done: int, count: int) -> None:

@@ -13,12 +13,22 @@ from ebbtide.cli.common import (
     ConfigOption,
     JsonOption,
     PresetOption,
-    StoreOption,
     TokenBudgetOption,
     examples,
     settings_from,
 )
 from ebbtide.cli.output import fail, print_json, stdout
+from ebbtide.cli.replaying_many import (
+    BatchOption,
+    EngineOption,
+    FilesOption,
+    FreshOption,
+    NoStoresOption,
+    OutOption,
+    SchedulerOption,
+    SplitOption,
+    replay_many,
+)
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
@@ -31,6 +41,8 @@ EXAMPLES = examples(
     "ebbtide replay chat.jsonl --store memory.db --namespace ana",
     "ebbtide replay locomo10.json --store locomo.db --conversation conv-26",
     "ebbtide replay chat.jsonl --store memory.db --preset paper --token-budget 1024",
+    "ebbtide replay transcripts/ --out replayed",
+    "ebbtide replay all.jsonl --out replayed --split-by session_id --scheduler tcp://10.0.0.5:8786",
 )
 
 
@@ -38,10 +50,15 @@ def replay(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE", help="JSON Lines of messages, or a LoCoMo file; gzipped or not."
+            metavar="FILE",
+            help="JSON Lines of messages, or a LoCoMo file; gzipped or not. With --out "
+            "directories and patterns too.",
         ),
     ],
-    store: StoreOption,
+    store: Annotated[
+        Path | None, typer.Option("--store", "-s", help="The store file. It or --out is needed.")
+    ] = None,
+    out: OutOption = None,
     namespace: Annotated[
         str | None,
         typer.Option("--namespace", "-n", help="Into which memory; by default, see above."),
@@ -52,14 +69,24 @@ def replay(
     config: ConfigOption = None,
     preset: PresetOption = None,
     token_budget: TokenBudgetOption = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Turns committed together.")] = 64,
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Turns committed together; 64 by default.")
+    ] = None,
     workers: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
-            help="Processes that analyse, each with 350 MB of models; 1 uses two threads.",
+            help="Processes, each with 350 MB of models. With --store they analyse, and 1, the "
+            "default, uses two threads; with --out they replay, one a core by default.",
         ),
-    ] = 1,
+    ] = None,
+    engine: EngineOption = None,
+    scheduler: SchedulerOption = None,
+    batch: BatchOption = None,
+    no_stores: NoStoresOption = False,
+    split_by: SplitOption = None,
+    by: FilesOption = None,
+    fresh: FreshOption = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show no progress while it runs.")
     ] = False,
@@ -73,7 +100,35 @@ def replay(
     conversations of a LoCoMo file into memories of their own, called by their ids,
     unless --namespace says otherwise; their turns are then called by both ids,
     like conv-26/D1:3.
+
+    With --out DIR every conversation gets a memory of its own, in a store file below
+    DIR; DIR/turns and DIR/conversations tell what became of them, as Parquet. That needs
+    the extra "dask".
     """
+    if out is not None:
+        _refuse("--out", **{"--store": store, "--namespace": namespace})
+        _refuse("--out", **{"--conversation": conversation, "--batch-size": batch_size})
+        replay_many(
+            files,
+            out,
+            settings_from(config, preset, token_budget),
+            engine=engine,
+            scheduler=scheduler,
+            workers=workers,
+            batch=batch,
+            stores=not no_stores,
+            split_by=split_by,
+            by=by,
+            fresh=fresh,
+            quiet=quiet,
+            as_json=as_json,
+        )
+        return
+    if store is None:
+        raise typer.BadParameter("name a store with --store, or a directory with --out")
+    _refuse("--store", **{"--engine": engine, "--scheduler": scheduler, "--batch": batch})
+    _refuse("--store", **{"--no-stores": no_stores or None, "--split-by": split_by})
+    _refuse("--store", **{"--files": by, "--fresh": fresh or None})
     settings = settings_from(config, preset, token_budget)
     try:
         summaries = _replay_files(
@@ -82,8 +137,8 @@ def replay(
             settings,
             namespace,
             conversation,
-            batch_size,
-            workers,
+            batch_size or 64,
+            workers or 1,
             quiet=quiet or as_json,
         )
     except KeyboardInterrupt:
@@ -101,6 +156,13 @@ def replay(
     from ebbtide.cli import show
 
     stdout().print(show.replay_table(summaries))
+
+
+def _refuse(mode: str, **others: object) -> None:
+    """Options that say nothing under another one."""
+    for name, value in others.items():
+        if value is not None:
+            raise typer.BadParameter(f"{name} does not go with {mode}")
 
 
 def _replay_files(

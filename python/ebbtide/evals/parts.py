@@ -23,7 +23,7 @@ from typing import Any
 
 from ebbtide.errors import InputError
 
-__all__ = ["Pool", "Progress", "claim", "claimed", "write_json"]
+__all__ = ["Pool", "Progress", "claim", "claimed", "end_with", "write_json"]
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all, as far as is known."""
@@ -39,13 +39,20 @@ _NAMES = {
 _SHOWN = 40
 
 
-def claim(out: Path, identity: Mapping[str, Any], *, fresh: bool = False) -> None:
+def claim(
+    out: Path,
+    identity: Mapping[str, Any],
+    *,
+    fresh: bool = False,
+    folders: Sequence[str] = _FOLDERS,
+) -> None:
     """Make a directory the one of a run, for this call and those that go on with it.
 
     Args:
         out: The directory; made where it is missing.
         identity: What makes two runs the same, JSON-able.
         fresh: Delete the parts that are there, of whatever run.
+        folders: Where the parts are.
 
     Raises:
         InputError: ``input.field``: it holds parts of another run; what differs is named.
@@ -54,7 +61,7 @@ def claim(out: Path, identity: Mapping[str, Any], *, fresh: bool = False) -> Non
     out.mkdir(parents=True, exist_ok=True)
     # Only where a run has been: another directory's "parts" are not ours to delete.
     if fresh and path.exists():
-        for name in _FOLDERS:
+        for name in folders:
             shutil.rmtree(out / name, ignore_errors=True)
     elif path.exists():
         changed = _differences(_read(path), identity)
@@ -143,7 +150,7 @@ class Pool:
             context = multiprocessing.get_context("spawn")
             self._watched, self._alive = context.Pipe(duplex=False)
             self._executor = ProcessPoolExecutor(
-                workers, mp_context=context, initializer=_watch, initargs=(self._watched,)
+                workers, mp_context=context, initializer=end_with, initargs=(self._watched,)
             )
 
     def __enter__(self) -> Pool:
@@ -196,7 +203,7 @@ class Pool:
             self._watched.close()
 
 
-def _watch(alive: Connection) -> None:
+def end_with(alive: Connection) -> None:
     """In a worker: end with the parent's end of the pipe, whatever is being done."""
     # Ctrl-C reaches every process of a terminal; what follows from it is the parent's to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

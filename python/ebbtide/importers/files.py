@@ -80,7 +80,8 @@ def parts_of(path: Path) -> list[Part]:
     """The text files of an export, ordered by their path inside it.
 
     Raises:
-        ExportError: If there is no such file, or it is a damaged archive.
+        ExportError: If there is no such file, it is a damaged archive, or something in it
+            leads out of it.
     """
     try:
         if path.is_dir():
@@ -103,8 +104,23 @@ def parts_of(path: Path) -> list[Part]:
             return [Part(path, path.name, 0 if gzipped else path.stat().st_size, packed=False)]
     except _BROKEN as error:
         raise ExportError(f"the file cannot be opened: {error}", str(path)) from error
+    for part in found:
+        _stay_inside(part)
     kept = [part for part in found if part.name.endswith(_SUFFIXES) and not _is_debris(part)]
     return sorted(kept, key=lambda part: part.inner)
+
+
+def _stay_inside(part: Part) -> None:
+    """Refuse a link or a name by which an export reaches files that are not its own."""
+    inner = PurePosixPath(part.inner.replace("\\", "/"))
+    if part.packed:
+        outside = inner.is_absolute() or ".." in inner.parts
+    else:
+        real = (part.path / part.inner).resolve()
+        outside = not real.is_relative_to(part.path.resolve())
+    if outside:
+        words = f"it has something that leads out of it, {part.inner!r}: it is not read"
+        raise ExportError(words, str(part.path))
 
 
 def _is_debris(part: Part) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
-from ebbtide.llm.seam import FAILURES, JsonModel, Meter
+from ebbtide.llm.seam import JsonModel, Meter, failure
 
 __all__ = ["Line", "Ruling", "deliberate"]
 
@@ -100,11 +100,8 @@ def deliberate(
             ruling.facts = [(fact.interaction_id, fact.score) for fact in kept]
             if answers and kept:
                 ruling.answer = _answer(meter, ruling, question, [fact.text for fact in kept])
-    except FAILURES as error:
-        # What a model of the caller's own raises is named as the client would name it.
-        other = "llm.unavailable" if isinstance(error, OSError) else "llm.answer"
-        code = getattr(error, "code", other)
-        ruling.failed = f"{code}: {error}"
+    except Exception as error:  # whatever a caller's model raises, there is an answer
+        ruling.failed = failure(error)
     ruling.usage = meter.usage
     return ruling
 

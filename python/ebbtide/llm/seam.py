@@ -11,14 +11,19 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from ebbtide import _core
-from ebbtide.errors import EbbtideError, ExternalError
+from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
 
-__all__ = ["FAILURES", "JsonModel", "Meter"]
+__all__ = ["JsonModel", "Meter", "failure"]
 
-FAILURES = (EbbtideError, OSError, ValueError, LookupError, TypeError)
-"""What a model's failing looks like: a time-out, a refused connection, a reply that is
-no JSON or not what was asked for."""
+_SHOWN = 300
+
+
+def failure(error: Exception) -> str:
+    """Why a model failed, as the client would name it, for a trace and the store."""
+    other = "llm.unavailable" if isinstance(error, OSError) else "llm.answer"
+    text = f"{getattr(error, 'code', other)}: {str(error) or type(error).__name__}"
+    return text[:_SHOWN].encode("utf-8", "replace").decode("utf-8")
 
 
 @runtime_checkable

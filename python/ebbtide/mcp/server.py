@@ -10,16 +10,17 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar
 
 from ebbtide import _core
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
 from ebbtide.extras import MissingExtraError
 from ebbtide.mcp.answers import recalled, remembered, turn_data
 from ebbtide.memory import Memory
-from ebbtide.types import Turn
+from ebbtide.remembering import add_and_get
+from ebbtide.types import RetrievedEvidence, Turn, WriteReport
 
 try:
     from mcp.server import MCPServer
@@ -29,7 +30,7 @@ try:
 except ImportError as error:
     raise MissingExtraError(error, "mcp") from error
 
-__all__ = ["build_server", "serve"]
+__all__ = ["SharedMemory", "build_server", "serve"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -58,8 +59,60 @@ _AskedAt = Annotated[
 ]
 
 
+class SharedMemory(Protocol):
+    """A memory that others may write too, such as :class:`ebbtide.daemon.RemoteMemory`."""
+
+    def retrieve(
+        self,
+        query_text: str,
+        *,
+        limit: int | None = None,
+        query_time: Any = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[RetrievedEvidence]:
+        """Turns that answer a question, best first."""
+
+    def render_context(
+        self, query_text: str, *, max_tokens: int | None = None, query_time: Any = None
+    ) -> str:
+        """One block of text for a prompt."""
+
+    def get(
+        self, interaction_id: int | str | None = None, *, external_id: str | None = None
+    ) -> Turn:
+        """One stored turn."""
+
+    def history(self, interaction_id: int | str | None = None) -> list[Turn]:
+        """The turns that a turn is related to."""
+
+    def explain(self, interaction_id: int | str | None = None) -> dict[str, Any]:
+        """The life of one turn."""
+
+    def stats(self) -> dict[str, Any]:
+        """The memory in numbers."""
+
+    def digest(self) -> str:
+        """The digest."""
+
+    def delete(self, interaction_id: int | str | None = None) -> None:
+        """Erase one turn."""
+
+    def remember(
+        self,
+        text: str,
+        *,
+        role: str = "user",
+        speaker: str | None = None,
+        timestamp: Any = None,
+        session_id: str | None = None,
+        external_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> tuple[WriteReport, Turn | None]:
+        """Store one turn and give it back."""
+
+
 def build_server(
-    memory: Memory,
+    memory: Memory | SharedMemory,
     *,
     clock: Callable[[], datetime] | None = None,
     read_only: bool = False,
@@ -86,7 +139,7 @@ def build_server(
 
 
 def serve(
-    memory: Memory,
+    memory: Memory | SharedMemory,
     *,
     http: bool = False,
     host: str = "127.0.0.1",
@@ -110,7 +163,7 @@ def serve(
         server.run("stdio")
 
 
-def _add_reading(server: MCPServer[Any], memory: Memory) -> None:
+def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
     @server.tool(annotations=_READS)
     @_actionable
     def recall(
@@ -160,7 +213,9 @@ def _add_reading(server: MCPServer[Any], memory: Memory) -> None:
         return memory.stats()
 
 
-def _add_writing(server: MCPServer[Any], memory: Memory, clock: Callable[[], datetime]) -> None:
+def _add_writing(
+    server: MCPServer[Any], memory: Memory | SharedMemory, clock: Callable[[], datetime]
+) -> None:
     writing = threading.Lock()
 
     @server.tool(annotations=_ADDS)
@@ -179,23 +234,20 @@ def _add_writing(server: MCPServer[Any], memory: Memory, clock: Callable[[], dat
         metadata: Annotated[dict[str, Any] | None, Field(description="Anything else.")] = None,
     ) -> dict[str, Any]:
         """Store one turn of a conversation. Facts it changes are marked superseded."""
+        turn: dict[str, Any] = {
+            "text": text,
+            "role": role,
+            "speaker": speaker,
+            "timestamp": timestamp or clock().isoformat(timespec="seconds"),
+            "session_id": session_id,
+            "external_id": external_id,
+            "metadata": metadata,
+        }
+        if not isinstance(memory, Memory):
+            return remembered(*memory.remember(**turn))
         # The lock makes the newest id the one of this turn.
         with writing:
-            report = memory.add(
-                text,
-                role=role,
-                speaker=speaker,
-                timestamp=timestamp or clock().isoformat(timespec="seconds"),
-                session_id=session_id,
-                external_id=external_id,
-                metadata=metadata,
-            )
-            stored: Turn | None = None
-            if report.accepted:
-                stored = memory.get(memory.stats()["next_id"] - 1)
-            elif report.duplicates:
-                stored = memory.get(external_id=external_id)
-        return remembered(report, stored)
+            return remembered(*add_and_get(memory, **turn))
 
     @server.tool(annotations=_ERASES)
     @_actionable
@@ -208,7 +260,7 @@ def _add_writing(server: MCPServer[Any], memory: Memory, clock: Callable[[], dat
         return {"forgotten": number, "text": turn.text[:200]}
 
 
-def _add_resources(server: MCPServer[Any], memory: Memory) -> None:
+def _add_resources(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
     @server.resource(
         "memory://stats", mime_type="application/json", description="The memory in numbers."
     )
@@ -232,7 +284,9 @@ def _add_resources(server: MCPServer[Any], memory: Memory) -> None:
         return json.dumps(turn_data(found), ensure_ascii=False)
 
 
-def _named(memory: Memory, interaction_id: int | None, external_id: str | None) -> int:
+def _named(
+    memory: Memory | SharedMemory, interaction_id: int | None, external_id: str | None
+) -> int:
     """The interaction id of the turn that is meant.
 
     Raises:

@@ -89,6 +89,26 @@ codes! {
     PeerFailed = "peer.failed",
     /// A worker process of a replay ended on its own.
     WorkerFailed = "worker.failed",
+    /// A daemon's socket, port or token file cannot be used.
+    DaemonAddress = "daemon.address",
+    /// The token that a daemon asks for is missing or wrong.
+    DaemonToken = "daemon.token",
+    /// A daemon turned a request away because of where it came from.
+    DaemonOrigin = "daemon.origin",
+    /// A daemon has no such route.
+    DaemonRoute = "daemon.route",
+    /// A daemon cannot be reached, is stopping, or did not answer in time.
+    DaemonUnavailable = "daemon.unavailable",
+    /// A write's answer was lost: a daemon may or may not have carried it out.
+    DaemonUncertain = "daemon.uncertain",
+    /// A daemon failed at a request, or its answer cannot be read.
+    DaemonFailed = "daemon.failed",
+    /// An archive's server cannot be reached, or failed.
+    ArchiveUnavailable = "archive.unavailable",
+    /// An archive holds something else under the same name.
+    ArchiveConflict = "archive.conflict",
+    /// What an archive returned is not what was put there.
+    ArchiveDamaged = "archive.damaged",
 }
 
 /// What went wrong, and what to do about it.

@@ -332,6 +332,51 @@ pub struct Passage {
     pub tokens: Vec<i8>,
 }
 
+/// How long what a turn says matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// Not beyond the moment: utility 0.
+    Transient,
+    /// Days to weeks.
+    ShortTerm,
+    /// Months, or for good.
+    Persistent,
+}
+
+impl Lifecycle {
+    /// Every lifecycle, in the order of their stored numbers.
+    pub const ALL: [Lifecycle; 3] = [Self::Transient, Self::ShortTerm, Self::Persistent];
+
+    /// By its name in a model's reply.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "transient" => Some(Self::Transient),
+            "short_term" => Some(Self::ShortTerm),
+            "persistent" => Some(Self::Persistent),
+            _ => None,
+        }
+    }
+}
+
+/// What a language model's part cost, logically: replies from a cache at what they once cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// Replies.
+    pub calls: u64,
+    /// Prompt and completion tokens.
+    pub tokens: u64,
+}
+
+/// What a language model said of a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assessment {
+    /// How long it matters and its utility in [0, 1]; or why the rules decide instead.
+    pub said: Result<(Lifecycle, f64), String>,
+    /// What that cost.
+    pub cost: Cost,
+}
+
 /// A turn with everything the engine needs to store and judge it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnalysedTurn {
@@ -343,6 +388,8 @@ pub struct AnalysedTurn {
     pub passages: Vec<Passage>,
     /// Vectors of its cards, in the order of `facts.cards`.
     pub card_vectors: Vec<Vec<i16>>,
+    /// What a language model said of its utility, where one was asked.
+    pub assessment: Option<Assessment>,
 }
 
 /// A turn as the store holds it.

@@ -262,18 +262,45 @@ pub fn token_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i8>> {
     Ok(out)
 }
 
-/// A turn with its analysis: `(turn, facts, passages, card vectors)`.
+/// What a language model's part cost: `(calls, tokens)`.
+pub type Cost = (u64, u64);
+
+/// What a language model said of a turn: `(lifecycle, utility, failed, cost)`.
+#[derive(FromPyObject)]
+pub struct Assessment(Option<String>, Option<f64>, Option<String>, Cost);
+
+impl Assessment {
+    fn into_core(self) -> PyResult<core::Assessment> {
+        let Self(lifecycle, utility, failed, (calls, tokens)) = self;
+        let said = match (lifecycle, utility, failed) {
+            (_, _, Some(failed)) => Err(failed),
+            (Some(name), Some(utility), None) => {
+                let lifecycle = core::Lifecycle::parse(&name)
+                    .ok_or_else(|| PyValueError::new_err(format!("unknown lifecycle {name:?}")))?;
+                Ok((lifecycle, utility))
+            }
+            _ => return Err(PyValueError::new_err("neither an assessment nor a failure")),
+        };
+        Ok(core::Assessment {
+            said,
+            cost: core::Cost { calls, tokens },
+        })
+    }
+}
+
+/// A turn with its analysis: `(turn, facts, passages, card vectors, assessment)`.
 #[derive(FromPyObject)]
 pub struct Analysed<'py>(
     NewTurn,
     Facts,
     Vec<Passage<'py>>,
     Vec<PyReadonlyArray1<'py, i16>>,
+    Option<Assessment>,
 );
 
 impl Analysed<'_> {
     pub fn into_core(self, keep_tokens: bool) -> PyResult<core::AnalysedTurn> {
-        let Self(turn, facts, passages, cards) = self;
+        let Self(turn, facts, passages, cards, assessment) = self;
         Ok(core::AnalysedTurn {
             turn: turn.into_core()?,
             facts: facts.into_core()?,
@@ -285,6 +312,7 @@ impl Analysed<'_> {
                 .iter()
                 .map(|v| Ok(v.as_slice()?.to_vec()))
                 .collect::<PyResult<_>>()?,
+            assessment: assessment.map(Assessment::into_core).transpose()?,
         })
     }
 }

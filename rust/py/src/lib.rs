@@ -52,6 +52,29 @@ fn default_config() -> &'static str {
     config::DEFAULTS
 }
 
+/// The schema version that new stores get, and the newest that can be opened.
+#[pyfunction]
+fn schema_version() -> usize {
+    ebbtide_core::store::SCHEMA_VERSION
+}
+
+/// What this module was compiled for, and how: `x86_64-linux-gnu`, `release`.
+#[pyfunction]
+fn build() -> (String, &'static str) {
+    use std::env::consts::{ARCH, OS};
+    let abi = match () {
+        () if cfg!(target_env = "gnu") => "-gnu",
+        () if cfg!(target_env = "musl") => "-musl",
+        () if cfg!(target_env = "msvc") => "-msvc",
+        () => "",
+    };
+    let profile = match cfg!(debug_assertions) {
+        true => "debug",
+        false => "release",
+    };
+    (format!("{ARCH}-{OS}{abi}"), profile)
+}
+
 /// Every error code.
 #[pyfunction]
 fn error_codes() -> Vec<&'static str> {
@@ -108,6 +131,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add_function(wrap_pyfunction!(load_config, m)?)?;
     m.add_function(wrap_pyfunction!(default_config, m)?)?;
+    m.add_function(wrap_pyfunction!(schema_version, m)?)?;
+    m.add_function(wrap_pyfunction!(build, m)?)?;
     m.add_function(wrap_pyfunction!(error_codes, m)?)?;
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(without_rendered, m)?)?;

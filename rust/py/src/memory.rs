@@ -1,6 +1,6 @@
 //! A store and the memories in it, as Python holds them.
 
-use crate::convert::{Analysed, NewTurn, token_vectors};
+use crate::convert::{self, Analysed, NewTurn, token_vectors};
 use crate::{detached, raise};
 use ebbtide_core::config::Config;
 use ebbtide_core::engine::{Engine, MemoryOptions, Overruled, RecallOptions, SharedStore};
@@ -8,13 +8,14 @@ use ebbtide_core::error::{Code, Error, Result};
 use ebbtide_core::index::Found;
 use ebbtide_core::retrieve::{Query, QueryFrame};
 use ebbtide_core::score::vector::quantise;
-use ebbtide_core::store::{OpenOptions, Store};
-use ebbtide_core::types::Relation;
+use ebbtide_core::store::{OpenOptions, Store, Written};
+use ebbtide_core::types::{Cost, Relation};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,6 +41,55 @@ fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyR
 #[pyclass(frozen, name = "StoreHandle")]
 pub struct StoreHandle {
     store: Mutex<Option<SharedStore>>,
+    origin: Origin,
+}
+
+/// The process that opened something. Behind a fork, the child has a copy of the parent's
+/// connection and of its locks' state: it must neither use nor close them.
+struct Origin(u32);
+
+impl Origin {
+    fn here() -> Self {
+        Self(std::process::id())
+    }
+
+    fn forked(&self) -> bool {
+        self.0 != std::process::id()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.forked() {
+            return Err(Error::new(
+                Code::StoreClosed,
+                format!(
+                    "this memory was opened by process {}, before it forked; open it again in this process, read-only while that one has it open",
+                    self.0
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StoreHandle {
+    fn drop(&mut self) {
+        if self.origin.forked() {
+            let held = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(held.take());
+        }
+    }
+}
+
+impl Drop for MemoryHandle {
+    fn drop(&mut self) {
+        if self.origin.forked() {
+            let held = self
+                .engine
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget(held.take());
+        }
+    }
 }
 
 #[pymethods]
@@ -65,6 +115,7 @@ impl StoreHandle {
         })?;
         Ok(Self {
             store: Mutex::new(Some(Arc::new(Mutex::new(store)))),
+            origin: Origin::here(),
         })
     }
 
@@ -114,6 +165,11 @@ impl StoreHandle {
         to_python(py, &detached(py, || lock(&*self.get()?).check())?)
     }
 
+    /// Erases the turns of a namespace that are not what was written; returns their ids.
+    fn erase_unsound_turns(&self, py: Python<'_>, name: &str) -> PyResult<Vec<u64>> {
+        detached(py, || lock(&*self.get()?).erase_unsound_turns(name))
+    }
+
     /// Erases what is derived in these namespaces, and derived rows without a turn.
     fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
         detached(py, || lock(&*self.get()?).erase_damaged(&names))
@@ -129,12 +185,15 @@ impl StoreHandle {
     }
 
     fn close(&self) {
-        lock(&self.store).take();
+        if !self.origin.forked() {
+            lock(&self.store).take();
+        }
     }
 }
 
 impl StoreHandle {
     fn get(&self) -> Result<SharedStore> {
+        self.origin.check()?;
         lock(&self.store)
             .clone()
             .ok_or_else(|| Error::new(Code::StoreClosed, "this store was closed; open it again"))
@@ -147,6 +206,7 @@ pub struct MemoryHandle {
     // Emptied by `close`, so that the store's lock is freed at once.
     engine: Mutex<Option<Engine>>,
     keep_tokens: bool,
+    origin: Origin,
 }
 
 impl MemoryHandle {
@@ -156,12 +216,15 @@ impl MemoryHandle {
         py: Python<'_>,
         work: impl FnOnce(&mut Engine) -> Result<T> + Send,
     ) -> PyResult<T> {
-        detached(py, || match lock(&self.engine).as_mut() {
-            Some(engine) => work(engine),
-            None => Err(Error::new(
-                Code::StoreClosed,
-                "this memory was closed; open it again",
-            )),
+        detached(py, || {
+            self.origin.check()?;
+            match lock(&self.engine).as_mut() {
+                Some(engine) => work(engine),
+                None => Err(Error::new(
+                    Code::StoreClosed,
+                    "this memory was closed; open it again",
+                )),
+            }
         })
     }
 }
@@ -196,10 +259,22 @@ impl MemoryHandle {
         Ok(Self {
             engine: Mutex::new(Some(engine)),
             keep_tokens,
+            origin: Origin::here(),
         })
     }
 
-    /// Stores analysed turns: a list of `(turn, facts, passages, card vectors)`.
+    /// Whether this process is a fork of the one that opened it.
+    fn forked(&self) -> bool {
+        self.origin.forked()
+    }
+
+    /// An error in a fork: asked before any lock is taken, which another thread of the
+    /// parent may have held when it forked.
+    fn check_process(&self, py: Python<'_>) -> PyResult<()> {
+        self.origin.check().map_err(|e| raise(py, &e))
+    }
+
+    /// Stores analysed turns: a list of `(turn, facts, passages, card vectors, assessment)`.
     fn add<'py>(&self, py: Python<'py>, batch: Vec<Analysed<'py>>) -> PyResult<Bound<'py, PyAny>> {
         let batch = batch
             .into_iter()
@@ -235,6 +310,35 @@ impl MemoryHandle {
         to_python(py, &self.with(py, |e| e.complete_pending(batch))?)
     }
 
+    /// Turns of which a language model said something.
+    fn assessed(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
+        self.with(py, |e| e.assessed())
+    }
+
+    /// What a language model is to write next.
+    fn unwritten<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.with(py, |e| e.unwritten())?)
+    }
+
+    /// Takes what it wrote: the episode, `(turn, fact)` rows, why something is missing.
+    fn written(
+        &self,
+        py: Python<'_>,
+        episode: u64,
+        version: u32,
+        outcome: PyWritten,
+    ) -> PyResult<()> {
+        let PyWritten(text, facts, failed, (calls, tokens)) = outcome;
+        let cost = Cost { calls, tokens };
+        let outcome = Written {
+            text,
+            facts,
+            failed,
+            cost,
+        };
+        self.with(py, |e| e.written(episode, version, outcome))
+    }
+
     fn pending(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         self.with(py, |e| Ok(e.pending()))
     }
@@ -267,6 +371,11 @@ impl MemoryHandle {
         self.with(py, |e| e.delete(interaction_id))
     }
 
+    /// Erases turns, all or none.
+    fn delete_many(&self, py: Python<'_>, interaction_ids: Vec<u64>) -> PyResult<()> {
+        self.with(py, |e| e.delete_many(&interaction_ids))
+    }
+
     fn delete_all(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Engine::delete_all)
     }
@@ -296,6 +405,27 @@ impl MemoryHandle {
             py,
             &self.with(py, |e| e.history_page(first, limit, &filters))?,
         )
+    }
+
+    /// Ids of every turn.
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        Ok(self.with(py, |e| e.ids())?.into_pyarray(py))
+    }
+
+    /// Passage vectors by turn: int16, little endian, one passage after the other.
+    fn vectors(
+        &self,
+        py: Python<'_>,
+        first: u64,
+        limit: u32,
+    ) -> PyResult<Vec<(u64, Cow<'_, [u8]>)>> {
+        let found = self.with(py, |e| e.vectors(first, limit))?;
+        Ok(found.into_iter().map(|(id, v)| (id, v.into())).collect())
+    }
+
+    /// Relations that callers stated: newer, relation, older.
+    fn stated(&self, py: Python<'_>) -> PyResult<Vec<(u64, &'static str, u64)>> {
+        self.with(py, |e| e.stated())
     }
 
     fn history<'py>(&self, py: Python<'py>, interaction_id: u64) -> PyResult<Bound<'py, PyAny>> {
@@ -402,7 +532,9 @@ impl MemoryHandle {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| lock(&self.engine).take());
+        if !self.origin.forked() {
+            py.detach(|| lock(&self.engine).take());
+        }
     }
 }
 
@@ -447,6 +579,15 @@ fn recall_options(
 /// What is decided outside of the engine: `(escalate, facts, answer)`.
 #[derive(FromPyObject)]
 pub struct PyOverruled(Option<bool>, Option<Vec<(u64, f64)>>, Option<String>);
+
+/// What a language model wrote: `(text, facts, failed, cost)`.
+#[derive(FromPyObject)]
+pub struct PyWritten(
+    Option<String>,
+    Option<Vec<(u64, String)>>,
+    Option<String>,
+    convert::Cost,
+);
 
 /// A question: `(frame, vector, tokens, token terms)`.
 #[derive(FromPyObject)]

@@ -177,12 +177,11 @@ impl Digits {
 pub struct Question {
     count: usize,
     dimension: usize,
-    /// Tokens one after the other.
-    tokens: Vec<i8>,
-    /// For each sixteen tokens and each four dimensions: sixteen times four numbers.
-    lanes: Vec<i8>,
-    /// Sum of each token's numbers, padded to sixteen.
-    sums: Vec<i32>,
+    /// Tokens one after the other, as the multiplication of the portable form wants them.
+    tokens: Vec<i16>,
+    /// For each sixteen tokens and each four dimensions: sixteen times four numbers,
+    /// each plus 128.
+    lanes: Vec<u8>,
 }
 
 impl Question {
@@ -194,22 +193,22 @@ impl Question {
         let count = tokens.len() / dimension;
         let steps = dimension.div_ceil(STEP);
         let blocks = count.div_ceil(LANES);
-        let mut lanes = vec![0i8; blocks * steps * LANES * STEP];
-        let mut sums = vec![0i32; blocks * LANES];
+        let mut lanes = vec![0u8; blocks * steps * LANES * STEP];
         for (t, token) in tokens.chunks_exact(dimension).enumerate() {
             let block = t / LANES * steps * LANES * STEP;
             for (i, x) in token.iter().enumerate() {
                 let at = block + i / STEP * LANES * STEP + t % LANES * STEP + i % STEP;
-                lanes[at] = *x;
-                sums[t] += i32::from(*x);
+                lanes[at] = x.cast_unsigned() ^ 0x80;
             }
         }
         Self {
             count,
             dimension,
-            tokens: tokens[..count * dimension].to_vec(),
+            tokens: tokens[..count * dimension]
+                .iter()
+                .map(|x| i16::from(*x))
+                .collect(),
             lanes,
-            sums,
         }
     }
 
@@ -224,17 +223,21 @@ impl Question {
     }
 
     /// For each token its greatest dot product with any row; `i32::MIN` without rows.
-    pub fn best(&self, rows: &[i8]) -> Vec<i32> {
-        self.best_at(Level::best(), rows)
+    ///
+    /// # Panics
+    /// If `out` has another length than the question has tokens.
+    pub fn best(&self, rows: &[i8], out: &mut [i32]) {
+        self.best_at(Level::best(), rows, out);
     }
 
     /// [`Question::best`] at a chosen level.
-    pub fn best_at(&self, level: Level, rows: &[i8]) -> Vec<i32> {
+    pub fn best_at(&self, level: Level, rows: &[i8], out: &mut [i32]) {
+        assert_eq!(out.len(), self.count);
         let whole = rows.len() / self.dimension * self.dimension;
-        if whole == 0 {
-            return vec![i32::MIN; self.count];
+        out.fill(i32::MIN);
+        if whole > 0 {
+            dispatch!(level, best(self, &rows[..whole], out));
         }
-        dispatch!(level, best(self, &rows[..whole]))
     }
 }
 

@@ -33,14 +33,11 @@ pub fn dots(query: &Digits, rows: &[i8], out: &mut [i32]) {
 }
 
 #[inline(always)]
-pub fn best(question: &Question, rows: &[i8]) -> Vec<i32> {
+pub fn best(question: &Question, rows: &[i8], out: &mut [i32]) {
     let d = question.dimension;
-    let wide: Vec<i16> = question.tokens.iter().map(|x| i16::from(*x)).collect();
-    let mut best = vec![i32::MIN; question.count];
     for row in rows.chunks_exact(d) {
-        for (b, q) in best.iter_mut().zip(wide.chunks_exact(d)) {
+        for (b, q) in out.iter_mut().zip(question.tokens.chunks_exact(d)) {
             *b = (*b).max(dot_bytes(q, row));
         }
     }
-    best
 }

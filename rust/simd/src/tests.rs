@@ -58,7 +58,7 @@ proptest! {
             let expected: Vec<i32> = tokens.chunks_exact(d)
                 .map(|t| high.chunks_exact(d).map(|r| schoolbook(wide(t), wide(r))).max().unwrap_or(i32::MIN))
                 .collect();
-            prop_assert_eq!(question.best_at(level, &high), expected);
+            prop_assert_eq!(best(&question, level, &high), expected);
         }
     }
 }
@@ -68,13 +68,19 @@ fn extremes_are_exact() {
     let question = Question::new(&[-128; 384], 384);
     let digits = Digits::of(&[-32767; 384]).expect("has digits");
     for level in Level::all() {
-        assert_eq!(question.best_at(level, &[127; 384]), [-128 * 127 * 384]);
-        assert_eq!(question.best_at(level, &[-128; 768]), [128 * 128 * 384]);
+        assert_eq!(best(&question, level, &[127; 384]), [-128 * 127 * 384]);
+        assert_eq!(best(&question, level, &[-128; 768]), [128 * 128 * 384]);
         let mut out = [0];
         digits.dots_at(level, &[-128; 384], &mut out);
         assert_eq!(out, [32767 * 128 * 384]);
         assert_eq!(dot_at(level, &[32767, -32767], &[32767, 32767]), 0);
     }
     assert!(Digits::of(&[32640]).is_none());
-    assert_eq!(Question::new(&[], 384).best(&[1; 384]), []);
+    assert_eq!(best(&Question::new(&[], 384), Level::best(), &[1; 384]), []);
+}
+
+fn best(question: &Question, level: Level, rows: &[i8]) -> Vec<i32> {
+    let mut out = vec![0; question.len()];
+    question.best_at(level, rows, &mut out);
+    out
 }

@@ -25,13 +25,13 @@ pub mod avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    pub fn best(question: &Question, rows: &[i8]) -> Vec<i32> {
-        portable::best(question, rows)
+    pub fn best(question: &Question, rows: &[i8], out: &mut [i32]) {
+        portable::best(question, rows, out);
     }
 }
 
-/// AVX-512 with VNNI. `vpdpbusd` multiplies unsigned with signed bytes: the rows are
-/// made unsigned by adding 128, and 128 times the query's sum is taken off again.
+/// AVX-512 with VNNI. `vpdpbusd` multiplies unsigned with signed bytes: one side is made
+/// unsigned by adding 128, and 128 times the other side's sum is taken off again.
 pub mod avx512 {
     use super::super::{LANES, STEP};
     use super::{Digits, Question, portable};
@@ -79,13 +79,6 @@ pub mod avx512 {
         unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
     }
 
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn load_sums(sums: &[i32; LANES]) -> __m512i {
-        // SAFETY: 64 readable bytes; the load asks for no alignment.
-        unsafe { _mm512_loadu_si512(sums.as_ptr().cast()) }
-    }
-
     #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
     pub fn dots(query: &Digits, rows: &[i8], out: &mut [i32]) {
         let d = query.query.len();
@@ -110,68 +103,67 @@ pub mod avx512 {
     }
 
     /// Sixteen question tokens side by side in the lanes of a register; each step adds
-    /// the products of four dimensions. The maximum over the rows needs no sum across
-    /// lanes, and the correction, the same for every row, comes after it.
+    /// the products of four dimensions, so that no sum goes across lanes.
     #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
-    pub fn best(question: &Question, rows: &[i8]) -> Vec<i32> {
+    pub fn best(question: &Question, rows: &[i8], out: &mut [i32]) {
         let d = question.dimension;
         if !d.is_multiple_of(STEP) {
-            return portable::best(question, rows);
+            return portable::best(question, rows, out);
         }
-        let shifted = interleaved(rows, d / STEP);
-        let mut found = Vec::with_capacity(question.sums.len());
         let block = d / STEP * LANES * STEP;
-        let (sums, _) = question.sums.as_chunks::<LANES>();
-        for (lanes, sums) in question.lanes.chunks_exact(block).zip(sums) {
+        for (lanes, out) in question
+            .lanes
+            .chunks_exact(block)
+            .zip(out.chunks_mut(LANES))
+        {
             let (steps, _) = lanes.as_chunks::<BYTES>();
-            let most = best_of_sixteen(steps, &shifted);
-            let correction = _mm512_slli_epi32::<7>(load_sums(sums));
-            let mut out = [0i32; LANES];
+            let most = best_of_sixteen(steps, rows, d);
+            let mut found = [0i32; LANES];
             // SAFETY: 64 writable bytes; the store asks for no alignment.
-            unsafe {
-                _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_sub_epi32(most, correction));
-            }
-            found.extend(out);
+            unsafe { _mm512_storeu_si512(found.as_mut_ptr().cast(), most) };
+            out.copy_from_slice(&found[..out.len()]);
         }
-        found.truncate(question.count);
-        found
     }
 
     /// Rows whose sums grow side by side: an addition waits five cycles for the one
     /// before, and two can start in each.
     const ROWS: usize = 8;
 
-    /// Four bytes of eight rows at a time, each plus 128, as eight lanes. The last rows
-    /// are filled up with the first of them: a maximum does not mind.
-    fn interleaved(rows: &[i8], steps: usize) -> Vec<[i32; ROWS]> {
-        let (bytes, _) = rows.as_chunks::<STEP>();
-        let count = bytes.len() / steps;
-        let blocks = count.div_ceil(ROWS);
-        let mut out = vec![[0; ROWS]; blocks * steps];
-        for (block, out) in out.chunks_exact_mut(steps).enumerate() {
-            for lane in 0..ROWS {
-                let row = block * ROWS + lane;
-                let row = if row < count { row } else { block * ROWS };
-                let from = &bytes[row * steps..(row + 1) * steps];
-                for (o, four) in out.iter_mut().zip(from) {
-                    let four = i32::from_le_bytes(four.map(i8::cast_unsigned));
-                    o[lane] = four ^ 0x8080_8080_u32.cast_signed();
-                }
-            }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn sum_of(row: &[i8]) -> i32 {
+        let ones = _mm512_set1_epi8(1);
+        let mut sum = _mm512_setzero_si512();
+        for part in row.chunks(BYTES) {
+            let mask = u64::MAX >> (BYTES - part.len());
+            // SAFETY: the mask reads no byte past the part.
+            let x = unsafe { _mm512_maskz_loadu_epi8(mask, part.as_ptr()) };
+            sum = _mm512_dpbusd_epi32(sum, ones, x);
         }
-        out
+        _mm512_reduce_add_epi32(sum)
     }
 
     #[inline]
-    #[target_feature(enable = "avx512f,avx512vnni")]
-    fn best_of_sixteen(steps: &[[i8; BYTES]], rows: &[[i32; ROWS]]) -> __m512i {
+    #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
+    fn best_of_sixteen(steps: &[[u8; BYTES]], rows: &[i8], d: usize) -> __m512i {
         let mut most = _mm512_set1_epi32(i32::MIN);
-        for block in rows.chunks_exact(steps.len()) {
+        for rows in rows.chunks(ROWS * d) {
+            // The last rows are filled up with the first: a maximum does not mind.
+            let row = |i: usize| rows.get(i * d..(i + 1) * d).unwrap_or(&rows[..d]);
+            let rows: [&[i8]; ROWS] = std::array::from_fn(row);
+            // Taken off: 128 times the row's sum, for the question's bytes are 128 more.
             let mut sums = [_mm512_setzero_si512(); ROWS];
-            for (step, lanes) in steps.iter().zip(block) {
-                let q = load(step);
-                for (sum, x) in sums.iter_mut().zip(lanes) {
-                    *sum = _mm512_dpbusd_epi32(*sum, _mm512_set1_epi32(*x), q);
+            for (sum, row) in sums.iter_mut().zip(rows) {
+                *sum = _mm512_set1_epi32(-128 * sum_of(row));
+            }
+            let rows = rows.map(|row| &row.as_chunks::<STEP>().0[..steps.len()]);
+            for (at, step) in steps.iter().enumerate() {
+                // SAFETY: 64 readable bytes; the load asks for no alignment.
+                let q = unsafe { _mm512_loadu_si512(step.as_ptr().cast()) };
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    let four = row[at].map(i8::cast_unsigned);
+                    let four = _mm512_set1_epi32(i32::from_le_bytes(four));
+                    *sum = _mm512_dpbusd_epi32(*sum, q, four);
                 }
             }
             for sum in sums {

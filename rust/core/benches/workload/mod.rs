@@ -192,6 +192,7 @@ impl Iterator for Turns {
                 ..NewTurn::default()
             },
             facts,
+            assessment: None,
             passages: vec![Passage {
                 start: 0,
                 end: text.len() as u32,

@@ -179,6 +179,7 @@ fn recall(c: &Config) -> Result<()> {
 fn gate(c: &Config) -> Result<()> {
     one_of("policy", "gate", &c.policy.gate, &["off", "rpe"])?;
     let g = &c.policy.rpe;
+    one_of("policy.rpe", "utility", &g.utility, &["rules", "llm"])?;
     for (key, value) in [
         ("beta", g.beta),
         ("theta_low", g.theta_low),
@@ -223,6 +224,12 @@ fn recurrence(c: &Config) -> Result<()> {
         &["off", "recurrence"],
     )?;
     let r = &c.policy.recurrence;
+    one_of(
+        "policy.recurrence",
+        "writer",
+        &r.writer,
+        &["extractive", "llm"],
+    )?;
     one_of(
         "policy.recurrence",
         "thresholds",

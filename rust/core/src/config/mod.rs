@@ -233,6 +233,8 @@ mod tests {
             "[retrieval]\nstale_policy = \"hide\"",
             "[retrieval]\nfusion = \"sum\"",
             "[policy]\ngate = \"on\"",
+            "[policy.rpe]\nutility = \"model\"",
+            "[policy.recurrence]\nwriter = \"me\"",
             "[policy.rpe]\nbeta = 1.5",
             "[policy.rpe]\nbeta = inf",
             "[policy.rpe]\ntheta_low = 0.8",

@@ -205,6 +205,7 @@ pub struct Policy {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rpe {
+    pub utility: String,
     pub beta: f64,
     pub theta_low: f64,
     pub theta_high: f64,
@@ -231,6 +232,7 @@ pub struct Rpe {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecurrencePolicy {
+    pub writer: String,
     pub thresholds: String,
     pub theta_sim: f64,
     pub theta_count: usize,

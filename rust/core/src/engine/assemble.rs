@@ -121,7 +121,7 @@ impl Engine {
                 .copied()
                 .zip(c.answerability.penalties),
         );
-        features.extend(c.terms.iter().map(|(k, v)| (*k, *v)));
+        features.extend(c.terms.named());
         Ok(Evidence {
             rank,
             score: c.score,

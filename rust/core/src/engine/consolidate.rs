@@ -4,7 +4,7 @@
 use super::Engine;
 use super::write::Trace;
 use crate::error::Result;
-use crate::policy::recurrence::facts::{self, Detail};
+use crate::policy::recurrence::facts::{self, Detail, Wording};
 use crate::policy::recurrence::trigger::{self, Verdict};
 use crate::policy::recurrence::units::{self, Side};
 use crate::policy::recurrence::{Episode, Fact, Recurrence, Sentence, Unit, episodes, number};
@@ -16,10 +16,10 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A turn as consolidation reads it.
-struct Source {
-    turn: StoredTurn,
-    facts: Facts,
-    sentences: Vec<Sentence>,
+pub(super) struct Source {
+    pub(super) turn: StoredTurn,
+    pub(super) facts: Facts,
+    pub(super) sentences: Vec<Sentence>,
 }
 
 impl Engine {
@@ -113,10 +113,12 @@ impl Engine {
         let mut behind: BTreeSet<InteractionId> = old.sources.iter().copied().collect();
         behind.extend(&unit.turns);
         let behind: Vec<InteractionId> = behind.into_iter().collect();
+        let past = self.asks().then(|| self.told_by(store, &old)).transpose()?;
         let (vector, cohesion) = self.recurrence.centre(&behind);
         let chosen = self.choose(&mut candidates, &vector);
         let episode = Episode {
             version: old.version + 1,
+            text: None,
             at,
             sources: behind,
             sentences: chosen.unwrap_or(old.sentences),
@@ -124,7 +126,7 @@ impl Engine {
             cohesion,
             ..old
         };
-        self.keep_episode(store, episode, &candidates, sources)
+        self.keep_episode(store, episode, past, &candidates, sources)
     }
 
     /// Makes episodes of a cluster, one for each of its sub-topics (eq. 7).
@@ -177,8 +179,9 @@ impl Engine {
                 sentences: chosen,
                 vector,
                 cohesion,
+                text: None,
             };
-            self.keep_episode(store, episode, &candidates, sources)?;
+            self.keep_episode(store, episode, None, &candidates, sources)?;
         }
         Ok(())
     }
@@ -198,15 +201,33 @@ impl Engine {
         })
     }
 
-    /// Writes an episode, and the facts that it leaves out of `sources` (eq. 9).
+    /// Writes an episode, and the facts that it leaves out of `sources` (eq. 9), or has
+    /// a language model asked for both.
     fn keep_episode(
         &mut self,
         store: &Store,
         episode: Episode,
+        past: Option<String>,
         candidates: &[Sentence],
         sources: Vec<Source>,
     ) -> Result<()> {
         store.put_episode(&self.namespace, &episode)?;
+        self.recurrence.put_episode(episode.clone());
+        if self.asks() {
+            let fresh = sources.iter().map(|s| s.turn.interaction_id).collect();
+            return self.ask_for(store, &episode, past, fresh);
+        }
+        self.extract(store, &episode, candidates, sources)
+    }
+
+    /// Keeps the facts that an episode leaves out of `sources`, by the rules.
+    pub(super) fn extract(
+        &mut self,
+        store: &Store,
+        episode: &Episode,
+        candidates: &[Sentence],
+        sources: Vec<Source>,
+    ) -> Result<()> {
         let told: BTreeSet<&str> = candidates
             .iter()
             .filter(|c| episode.sentences.contains(&c.span))
@@ -222,11 +243,8 @@ impl Engine {
                 .collect();
             details.extend(facts::details(left, &s.facts, &speaker, &s.turn.role));
         }
-        let left = self.refine(details, &episode, &told);
-        let (id, at) = (episode.id, episode.at);
-        self.recurrence.put_episode(episode);
-        for detail in left {
-            self.keep_fact(store, id, at, detail)?;
+        for detail in self.refine(details, episode, &told) {
+            self.keep_fact(store, episode, detail, None)?;
         }
         Ok(())
     }
@@ -245,13 +263,14 @@ impl Engine {
         facts::refine(details, told, &known, p, &|s| self.bm25.idf(s))
     }
 
-    fn keep_fact(
+    pub(super) fn keep_fact(
         &mut self,
         store: &Store,
-        episode: u64,
-        at: InteractionId,
+        episode: &Episode,
         detail: Detail,
+        wording: Option<Wording>,
     ) -> Result<()> {
+        let at = episode.at;
         let made = self.recurrence.facts().range(number(at, 0)..).count();
         let (span, mut held) = (detail.sentence.span, detail.held);
         let id = number(at, made);
@@ -261,19 +280,23 @@ impl Engine {
         facts::replaced_already(self.recurrence.facts().values(), span.turn, &mut held);
         let fact = Fact {
             id,
-            episode,
+            episode: episode.id,
             span,
             reasons: detail.reasons.into_iter().map(str::to_owned).collect(),
             held,
             stems: detail.sentence.stems,
+            wording,
         };
         store.put_fact(&self.namespace, &fact)?;
+        if let Some(w) = &fact.wording {
+            store.put_wording(&self.namespace, id, &w.text, &w.drawn)?;
+        }
         self.recurrence.put_fact(fact);
         Ok(())
     }
 
     /// Turns with their telling sentences.
-    fn sources(&self, store: &Store, turns: &[InteractionId]) -> Result<Vec<Source>> {
+    pub(super) fn sources(&self, store: &Store, turns: &[InteractionId]) -> Result<Vec<Source>> {
         let mut found = Vec::new();
         for id in turns {
             let turn = store.turn(&self.namespace, *id)?;
@@ -292,7 +315,7 @@ impl Engine {
         Ok(found)
     }
 
-    fn sentences_at(&self, store: &Store, episode: &Episode) -> Result<Vec<Sentence>> {
+    pub(super) fn sentences_at(&self, store: &Store, episode: &Episode) -> Result<Vec<Sentence>> {
         let turns: BTreeSet<InteractionId> = episode.sentences.iter().map(|s| s.turn).collect();
         let turns: Vec<InteractionId> = turns.into_iter().collect();
         let every = self.sources(store, &turns)?;
@@ -339,6 +362,8 @@ impl Engine {
             return store.erase_episode(&self.namespace, number);
         };
         episode.sentences = chosen;
+        // Whatever was written may tell of the erased turn.
+        episode.text = None;
         episode.version += 1;
         store.put_episode(&self.namespace, &episode)?;
         self.recurrence.put_episode(episode);
@@ -355,13 +380,16 @@ impl Engine {
             let vector = self.mean_of(&turns);
             self.recurrence.push_unit(Unit { id, turns, vector });
         }
+        let mut texts = store.texts(&self.namespace)?;
         for mut episode in store.episodes(&self.namespace)? {
+            episode.text = texts.remove(&(episode.id, episode.version));
             (episode.vector, episode.cohesion) = self.recurrence.centre(&episode.sources);
             if state::stands(&episode) {
                 self.recurrence.put_episode(episode);
             }
         }
         let mut telling: BTreeMap<InteractionId, Vec<Sentence>> = BTreeMap::new();
+        let mut wordings = store.wordings(&self.namespace)?;
         for mut fact in store.facts(&self.namespace)? {
             let turn = fact.span.turn;
             if let std::collections::btree_map::Entry::Vacant(slot) = telling.entry(turn) {
@@ -370,6 +398,10 @@ impl Engine {
             }
             let own = telling[&turn].iter().find(|s| s.span == fact.span);
             fact.stems = own.map(|s| s.stems.clone()).unwrap_or_default();
+            if let Some((text, drawn)) = wordings.remove(&fact.id) {
+                fact.stems = self.stems_in(store, turn, &text)?;
+                fact.wording = Some(Wording { text, drawn });
+            }
             if self.recurrence.episodes().contains_key(&fact.episode) {
                 self.recurrence.put_fact(fact);
             }

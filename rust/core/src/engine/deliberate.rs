@@ -5,6 +5,7 @@
 use super::Engine;
 use super::read::{Candidate, Channels, DELIBERATION, Recall, RecallOptions};
 use super::scan::{Scan, best_by_turn};
+use super::terms::Term;
 use crate::calendar;
 use crate::config::Config;
 use crate::error::Result;
@@ -362,7 +363,7 @@ pub(super) fn add_deliberation(pool: &mut [Candidate], weight: f64) {
     for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
         if let Some(score) = c.channels.get(DELIBERATION) {
             let term = weight * top * score / 10.0;
-            c.terms.insert("deliberation", term);
+            c.terms[Term::Deliberation] = term;
             c.score += term;
         }
     }

@@ -148,6 +148,10 @@ impl Engine {
         if let Some(recurrence) = self.recurrence_stats() {
             stats["recurrence"] = recurrence;
         }
+        let [utility, writing] = self.store().uses(&self.namespace)?;
+        if utility.is_some() || writing.is_some() {
+            stats["llm"] = json!({"utility": utility, "writing": writing});
+        }
         Ok(stats)
     }
 }

@@ -8,11 +8,12 @@ use super::{Engine, TurnMeta};
 use crate::config::Rpe;
 use crate::error::Result;
 use crate::index::Flat;
+use crate::policy::assessment;
 use crate::policy::rpe::{self, Link, Tier, Verdict};
 use crate::policy::utility::{self, Said};
 use crate::store::{Derived, Namespace, Store};
 use crate::text;
-use crate::types::{AnalysedTurn, InteractionId, StoredTurn};
+use crate::types::{AnalysedTurn, Assessment, InteractionId, StoredTurn};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,6 +140,7 @@ impl Engine {
         &self,
         id: InteractionId,
         analysed: &AnalysedTurn,
+        model: Option<&Assessment>,
         conflict: bool,
     ) -> Option<Verdict> {
         if !self.gated() {
@@ -168,7 +170,8 @@ impl Engine {
             ),
             conflict,
         };
-        let (lifecycle, reason, utility) = utility::judge(&said, c);
+        let rules = utility::judge(&said, c);
+        let (lifecycle, reason, utility) = model.map_or(rules, |m| assessment::over(m, rules));
         let rpe = rpe::rpe(utility, surprise, c);
         Some(Verdict {
             tier: rpe::tier(rpe, id, c),
@@ -181,6 +184,25 @@ impl Engine {
             conflict,
             rpe,
         })
+    }
+
+    /// What a language model said of a turn: now, or when it was taken in first.
+    pub(super) fn assessment_of(
+        &self,
+        store: &Store,
+        id: InteractionId,
+        given: Option<&Assessment>,
+    ) -> Result<Option<Assessment>> {
+        if !self.gated() || self.config.policy.rpe.utility != "llm" {
+            return Ok(None);
+        }
+        match given {
+            Some(given) => {
+                store.put_assessment(&self.namespace, id, given)?;
+                Ok(Some(given.clone()))
+            }
+            None => store.assessment(&self.namespace, id),
+        }
     }
 
     /// Cosine of the nearest of the newest notes, once there are enough of them.
@@ -230,6 +252,7 @@ impl Engine {
         store: &Store,
         id: InteractionId,
         verdict: Verdict,
+        model: Option<&Assessment>,
         vector: &[i16],
     ) -> Result<Value> {
         store.insert_verdict(&self.namespace, id, &verdict)?;
@@ -246,6 +269,9 @@ impl Engine {
         }
         let mut detail = json!(verdict);
         detail["links"] = json!(links.iter().map(|l| l.older).collect::<Vec<_>>());
+        if let Some(model) = model {
+            detail["llm"] = told(model);
+        }
         Ok(detail)
     }
 
@@ -276,6 +302,9 @@ impl Engine {
         }
         let own = store.derived(&self.namespace, id)?;
         let mut explained = json!(verdict);
+        if let Some(model) = store.assessment(&self.namespace, id)? {
+            explained["llm"] = told(&model);
+        }
         explained["tags"] = json!(own.map(|d| tags(&d.facts)).unwrap_or_default());
         explained["overlay"] = json!(overlay);
         let links = self.gate.linked(id).into_iter();
@@ -302,6 +331,18 @@ impl Engine {
             "shadow": self.gate.skipped.len().min(self.config.policy.rpe.shadow_size),
         }))
     }
+}
+
+/// What a model said, or why the rules decided, and its cost.
+fn told(model: &Assessment) -> Value {
+    let said = model.said.as_ref();
+    json!({
+        "lifecycle": said.ok().map(|s| s.0),
+        "utility": said.ok().map(|s| s.1),
+        "failed": said.err(),
+        "calls": model.cost.calls,
+        "tokens": model.cost.tokens,
+    })
 }
 
 /// What a note is filed under: its entities, and the topics it states something on.

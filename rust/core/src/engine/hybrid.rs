@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::read::{BM25, Candidate, Channels, Hits, RAW_SEMANTIC, Recall, RecallOptions, SHADOW};
+use super::terms::{Term, Terms};
 use crate::config::Config;
 use crate::error::Result;
 use crate::order::best_first;
@@ -73,7 +74,7 @@ impl Engine {
         pool.retain(|c| c.dropped.is_none());
         for c in &mut pool {
             c.score = c.channels.get(SHADOW).unwrap_or(0.0);
-            c.terms.clear();
+            c.terms = Terms::default();
             c.answerability.features[0] = c.score;
             c.confidence = SHADOW_SHARE * self.confidence(c, c.score, &query.frame);
         }
@@ -111,7 +112,7 @@ fn fused(lists: &[(usize, Hits)]) -> Vec<Candidate> {
             let c = found.entry(*id).or_insert_with(new);
             c.channels.set(*channel, *score);
             c.score += 1.0 / place;
-            c.terms.insert("rrf", c.score);
+            c.terms[Term::Rrf] = c.score;
         }
     }
     found.into_values().collect()

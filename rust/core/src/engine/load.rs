@@ -113,11 +113,24 @@ impl Engine {
         let store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
         self.namespace = namespace.clone();
+        store.verify_gathered(&namespace)?;
         self.gate = Gate::load(&store, &namespace)?;
+        let mut last = None;
         store.for_each_loaded(&namespace, 0, |loaded| {
+            last = Some(loaded.turn.interaction_id);
             self.restore(loaded);
             Ok(())
         })?;
+        if let Some(id) = last.filter(|id| *id >= namespace.next_id) {
+            // The next turn would get the id of one that is there.
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                format!(
+                    "turn {id} is past the memory's counter, {}: the file was damaged; go back to a backup",
+                    namespace.next_id
+                ),
+            ));
+        }
         for edge in store.edges(&namespace)? {
             self.lineage.add(edge)?;
         }

@@ -16,16 +16,20 @@ mod read;
 mod recent;
 mod render;
 mod scan;
+mod shipping;
+mod terms;
 mod tiers;
 mod turns;
 mod updates;
 mod write;
+mod writing;
 
 pub use deliberate::Overruled;
 pub use graph::SegmentVectors;
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};
 pub use tiers::{EpisodeText, Excerpt, FactText};
+pub use writing::{Assignment, Message};
 
 use crate::active::Active;
 use crate::config::{Archive, Config};
@@ -127,6 +131,12 @@ impl Engine {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Turns of which a language model said something, at any time.
+    pub fn assessed(&self) -> Result<Vec<InteractionId>> {
+        self.open_only()?;
+        self.store().assessed(&self.namespace)
     }
 
     /// Known speakers, lower case, ordered.

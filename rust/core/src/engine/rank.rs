@@ -3,17 +3,20 @@
 
 use super::Engine;
 use super::read::Candidate;
+use super::terms::{Term, Terms};
+use super::updates::Updates;
 use crate::config::{Config, Ranking, Retrieval};
 use crate::error::Result;
-use crate::index::inverted::Terms;
+use crate::index::inverted;
 use crate::retrieve::cards::contains_words;
 use crate::retrieve::features::NEUTRAL;
-use crate::retrieve::{Query, QueryFrame, late};
+use crate::retrieve::late::{self, Matches};
+use crate::retrieve::{Query, QueryFrame};
 use crate::score::survival::logistic;
 use crate::text;
 use crate::types::{InteractionId, Signals};
 use ebbtide_simd::Question;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Weight of a stop word or punctuation mark in late interaction.
 const STOP_WEIGHT: f64 = 0.15;
@@ -84,42 +87,17 @@ impl Engine {
             if c.dropped.is_some() {
                 continue;
             }
-            c.terms = similarity[i].clone();
             let near = self.neighbours(c.id, r.late_interaction_window);
             let near = near.iter().filter(|n| **n != c.id);
             let best = near.map(|n| stems.score(*n)).fold(0.0, f64::max);
-            c.terms.insert("bm25", w.bm25 * share(bm25[i]));
-            c.terms
-                .insert("bm25_neighbours", w.bm25_neighbours * share(best));
-            let said = self.what_is_said(c, query, &asked, &asker, w);
-            c.terms.extend(said);
-            let standing = self.what_stands(c, &query.frame, w);
-            c.terms.extend(standing);
-            let now = if query.frame.is_present { 1.25 } else { 1.0 };
-            let changes = [
-                ("update", w.update * now * updates.updates[i]),
-                ("outdated", -w.outdated * now * updates.outdated[i]),
-                ("anchor", -w.anchor * updates.anchored[i]),
-            ];
-            c.terms.extend(changes);
-            // What lineage knows is not counted twice.
-            if c.terms.get("stale").is_some_and(|s| *s < 0.0) {
-                c.terms.remove("outdated");
-            }
-            if c.terms.get("current").is_some_and(|s| *s > 0.0) {
-                c.terms.remove("update");
-            }
-            if updates.outdated[i] > 0.0 {
-                // The asker's own, but no longer so.
-                c.terms.remove("owner");
-            }
-            if updates.anchored[i] > 0.0 {
-                c.terms.remove("former");
-            } else if updates.former[i] > 0.0 {
-                c.terms.insert("former", w.former);
-            }
-            c.terms.retain(|_, value| *value != 0.0);
-            c.score = c.terms.values().sum();
+            let mut t = similarity[i];
+            t[Term::Bm25] = w.bm25 * share(bm25[i]);
+            t[Term::Bm25Neighbours] = w.bm25_neighbours * share(best);
+            self.what_is_said(&mut t, c, query, &asked, &asker, w);
+            self.what_stands(&mut t, c, &query.frame, w);
+            what_changed(&mut t, &updates, i, query.frame.is_present, w);
+            c.terms = t;
+            c.score = t.sum();
             c.confidence = self.confidence(c, absolute[i], &query.frame);
         }
         Ok(())
@@ -147,49 +125,69 @@ impl Engine {
         }
         let weights = self.token_weights(query);
         let question = Question::new(&query.tokens, dimension);
-        let mut matches: BTreeMap<InteractionId, Vec<f64>> = BTreeMap::new();
-        let store = self.store();
+        let read = self.matches_around(pool, &question, r.late_interaction_window)?;
+        if read.is_empty() {
+            return Ok(None);
+        }
         let zero = vec![0.0; pool.len()];
         let mut late = Late {
             own: zero.clone(),
             window: zero.clone(),
             previous: zero,
         };
-        let mut any = false;
+        let mut window = Matches::none(&question);
         for (i, c) in pool.iter().enumerate().filter(|(_, c)| c.dropped.is_none()) {
-            let mut window: Vec<f64> = Vec::new();
             let near = self.neighbours(c.id, r.late_interaction_window);
-            for id in &near {
-                if !matches.contains_key(id) {
-                    let tokens = self.tokens_of(&store, *id)?;
-                    matches.insert(*id, late::best_matches(&question, &tokens));
-                    any |= !tokens.is_empty();
-                }
-                late::merge(&mut window, &matches[id]);
-            }
-            let mut previous = matches[&c.id].clone();
+            let own = &read[&c.id];
+            late.own[i] = own.score(&weights);
+            window.clone_from(own);
             if let Some(before) = near.iter().rev().find(|n| **n < c.id) {
-                late::merge(&mut previous, &matches[before]);
+                window.merge(&read[before]);
             }
-            late.own[i] = late::score(&matches[&c.id], &weights);
-            late.window[i] = late::score(&window, &weights);
-            late.previous[i] = late::score(&previous, &weights);
+            late.previous[i] = window.score(&weights);
+            for id in &near {
+                window.merge(&read[id]);
+            }
+            late.window[i] = window.score(&weights);
         }
-        Ok(any.then_some(late))
+        Ok(Some(late))
+    }
+
+    /// What matches the question's tokens best in each turn that is a candidate or near
+    /// one; nothing where no turn has token vectors.
+    fn matches_around(
+        &self,
+        pool: &[Candidate],
+        question: &Question,
+        window: u64,
+    ) -> Result<BTreeMap<InteractionId, Matches>> {
+        let kept = pool.iter().filter(|c| c.dropped.is_none());
+        let ids: BTreeSet<InteractionId> =
+            kept.flat_map(|c| self.neighbours(c.id, window)).collect();
+        let store = self.store();
+        let mut any = false;
+        let mut read = BTreeMap::new();
+        for id in ids {
+            let tokens = self.tokens_of(&store, id)?;
+            any |= !tokens.is_empty();
+            read.insert(id, Matches::of(question, &tokens));
+        }
+        Ok(if any { read } else { BTreeMap::new() })
     }
 
     /// Terms of what the turn says, measured against what is asked.
     fn what_is_said(
         &self,
+        t: &mut Terms,
         c: &Candidate,
         query: &Query,
-        asked: &Terms<'_>,
+        asked: &inverted::Terms<'_>,
         asker: &Asker,
         w: &Ranking,
-    ) -> Vec<(&'static str, f64)> {
+    ) {
         let q = &query.frame;
         let Some(meta) = self.turns.get(&c.id) else {
-            return Vec::new();
+            return;
         };
         let one = |yes: bool| f64::from(u8::from(yes));
         let f = &c.answerability.features;
@@ -225,28 +223,23 @@ impl Engine {
             meta.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?');
         let aside =
             matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
-        vec![
-            ("speaker", w.speaker * one(by_named)),
-            ("answer", w.answer * one(f[8] > 0.75)),
-            (
-                "time",
-                w.time * one(asks_time && !c.known.facts.times.is_empty()),
-            ),
-            ("entities", w.entities * entities),
-            ("reply", w.reply * self.asked_before(c.id, asked)),
-            ("date_range", w.date_range * in_range),
-            ("role", role),
-            ("polarity", w.polarity * polarity),
-            ("owner", w.owner * one(asker.owns(&c.known.text))),
-            ("hedged", -w.hedged * one(is_hedged(&c.known.text))),
-            ("system_or_tool", -w.system_or_tool * one(aside)),
-            ("question", -w.question * one(only_asks)),
-            ("social", -w.social * c.answerability.penalties[1]),
-        ]
+        t[Term::Speaker] = w.speaker * one(by_named);
+        t[Term::Answer] = w.answer * one(f[8] > 0.75);
+        t[Term::Time] = w.time * one(asks_time && !c.known.facts.times.is_empty());
+        t[Term::Entities] = w.entities * entities;
+        t[Term::Reply] = w.reply * self.asked_before(c.id, asked);
+        t[Term::DateRange] = w.date_range * in_range;
+        t[Term::Role] = role;
+        t[Term::Polarity] = w.polarity * polarity;
+        t[Term::Owner] = w.owner * one(asker.owns(&c.known.text));
+        t[Term::Hedged] = -w.hedged * one(is_hedged(&c.known.text));
+        t[Term::SystemOrTool] = -w.system_or_tool * one(aside);
+        t[Term::Question] = -w.question * one(only_asks);
+        t[Term::Social] = -w.social * c.answerability.penalties[1];
     }
 
     /// How much of the question the turn before asks: then this one replies to it.
-    fn asked_before(&self, id: InteractionId, terms: &Terms<'_>) -> f64 {
+    fn asked_before(&self, id: InteractionId, terms: &inverted::Terms<'_>) -> f64 {
         let near = self.neighbours(id, 1);
         let Some(before) = near.first().filter(|n| **n < id) else {
             return 0.0;
@@ -259,7 +252,7 @@ impl Engine {
     }
 
     /// Terms of whether the turn still stands, measured against the time asked about.
-    fn what_stands(&self, c: &Candidate, q: &QueryFrame, w: &Ranking) -> Vec<(&'static str, f64)> {
+    fn what_stands(&self, t: &mut Terms, c: &Candidate, q: &QueryFrame, w: &Ranking) {
         let one = |yes: bool| f64::from(u8::from(yes));
         let stale = c.answerability.penalties[0] > 0.0;
         let replaced = !self.lineage.newer(c.id).is_empty();
@@ -268,22 +261,16 @@ impl Engine {
         let former = q.currentness == "historical" && past;
         let current = !q.historical() && replaces && !stale;
         let original = q.wants_first && replaced && !replaces;
-        vec![
-            // A question that does not say which time it means may well ask about then.
-            (
-                "stale",
-                -w.stale
-                    * one(stale)
-                    * if q.currentness == "current" {
-                        1.0
-                    } else {
-                        UNSAID
-                    },
-            ),
-            ("current", w.current * one(current)),
-            ("former", w.former * one(former)),
-            ("original", w.original * one(original)),
-        ]
+        // A question that does not say which time it means may well ask about then.
+        let sure = if q.currentness == "current" {
+            1.0
+        } else {
+            UNSAID
+        };
+        t[Term::Stale] = -w.stale * one(stale) * sure;
+        t[Term::Current] = w.current * one(current);
+        t[Term::Former] = w.former * one(former);
+        t[Term::Original] = w.original * one(original);
     }
 
     /// How sure the engine is that the turn answers: rises with the similarity of
@@ -300,6 +287,29 @@ impl Engine {
         let sure = logistic(evidence);
         let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
         if stale { 0.5 * sure } else { sure }
+    }
+}
+
+/// Terms of what other candidates say of the same.
+fn what_changed(t: &mut Terms, updates: &Updates, i: usize, now: bool, w: &Ranking) {
+    let (outdated, anchored) = (updates.outdated[i] > 0.0, updates.anchored[i] > 0.0);
+    let more = if now { 1.25 } else { 1.0 };
+    // What lineage knows is not counted twice.
+    if t[Term::Stale] >= 0.0 {
+        t[Term::Outdated] = -w.outdated * more * updates.outdated[i];
+    }
+    if t[Term::Current] <= 0.0 {
+        t[Term::Update] = w.update * more * updates.updates[i];
+    }
+    if outdated {
+        // The asker's own, but no longer so.
+        t[Term::Owner] = 0.0;
+    }
+    t[Term::Anchor] = -w.anchor * updates.anchored[i];
+    if anchored {
+        t[Term::Former] = 0.0;
+    } else if updates.former[i] > 0.0 {
+        t[Term::Former] = w.former;
     }
 }
 
@@ -377,28 +387,22 @@ fn similarity(
     late: Option<Late>,
     answerability: &[f64],
     w: &Ranking,
-) -> Vec<BTreeMap<&'static str, f64>> {
-    let scaled = |column: &[f64]| scaled_over_kept(pool, column);
+) -> Vec<Terms> {
     let cosine: Column = pool.iter().map(|c| c.answerability.features[0]).collect();
-    let mut columns = vec![
-        ("dense", w.dense, scaled(&cosine)),
-        ("answerability", w.answerability, scaled(answerability)),
-    ];
-    match late {
-        Some(l) => columns.extend([
-            ("late_own", w.late_own, scaled(&l.own)),
-            ("late_window", w.late_window, scaled(&l.window)),
-            ("late_previous", w.late_previous, scaled(&l.previous)),
-        ]),
-        // Without token vectors the cosine of the whole turn takes their place.
-        None => columns[0].1 = w.dense + w.late_own,
+    // Without token vectors the cosine of the whole turn takes their place.
+    let dense = w.dense + if late.is_some() { 0.0 } else { w.late_own };
+    let mut terms = vec![Terms::default(); pool.len()];
+    let mut put = |term: Term, weight: f64, column: &[f64]| {
+        for (t, value) in terms.iter_mut().zip(scaled_over_kept(pool, column)) {
+            t[term] = weight * value;
+        }
+    };
+    put(Term::Dense, dense, &cosine);
+    put(Term::Answerability, w.answerability, answerability);
+    if let Some(late) = late {
+        put(Term::LateOwn, w.late_own, &late.own);
+        put(Term::LateWindow, w.late_window, &late.window);
+        put(Term::LatePrevious, w.late_previous, &late.previous);
     }
-    (0..pool.len())
-        .map(|i| {
-            columns
-                .iter()
-                .map(|(name, weight, column)| (*name, weight * column[i]))
-                .collect()
-        })
-        .collect()
+    terms
 }

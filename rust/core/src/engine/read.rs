@@ -4,6 +4,7 @@ use super::Engine;
 use super::deliberate::{Overruled, add_deliberation};
 use super::recent::Known;
 use super::scan::Scan;
+use super::terms::{Term, Terms};
 use crate::calendar;
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
@@ -87,7 +88,7 @@ pub(super) struct Candidate {
     pub(super) card: Option<u64>,
     pub(super) channels: Channels,
     pub(super) answerability: Answerability,
-    pub(super) terms: BTreeMap<&'static str, f64>,
+    pub(super) terms: Terms,
     pub(super) score: f64,
     pub(super) confidence: f64,
     pub(super) dropped: Option<&'static str>,
@@ -102,7 +103,7 @@ impl Candidate {
             card,
             channels,
             answerability: Answerability::default(),
-            terms: BTreeMap::new(),
+            terms: Terms::default(),
             score: 0.0,
             confidence: 0.0,
             dropped: None,
@@ -375,7 +376,7 @@ fn rank_by_answerability(pool: &mut [Candidate], r: &Retrieval) {
         c.score = c
             .answerability
             .score(&r.answerability_weights, &r.answerability_penalties);
-        c.terms.insert("answerability", c.score);
+        c.terms[Term::Answerability] = c.score;
         c.confidence = (c.score / most).clamp(0.0, 1.0);
     }
 }

@@ -234,8 +234,9 @@ impl<'a> Page<'a> {
             let Some(fact) = self.engine.fact(id)?.filter(|_| self.facts.len() < most) else {
                 break;
             };
-            if told.insert((fact.excerpt.interaction_id, fact.excerpt.start)) {
-                self.facts.push(fact.excerpt.text);
+            let place = (fact.excerpt.interaction_id, fact.excerpt.start);
+            if fact.written.is_some() || told.insert(place) {
+                self.facts.push(fact.written.unwrap_or(fact.excerpt.text));
                 if !self.fits() {
                     self.facts.pop();
                 }
@@ -277,7 +278,10 @@ impl<'a> Page<'a> {
             let new = episode.sentences.iter().filter(|s| {
                 !shown.contains(&s.interaction_id) && !told.contains(&(s.interaction_id, s.start))
             });
-            let lines: Vec<&str> = new.map(|s| s.text.as_str()).collect();
+            let mut lines: Vec<&str> = new.map(|s| s.text.as_str()).collect();
+            if let Some(written) = &episode.written {
+                lines = vec![written];
+            }
             if !lines.is_empty() {
                 self.episodes.push(lines.join(" "));
                 if !self.fits() {

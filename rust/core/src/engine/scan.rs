@@ -12,7 +12,8 @@ use crate::error::Result;
 use crate::render;
 use crate::retrieve::deliberation::score::{self, Parts};
 use crate::retrieve::deliberation::select::{self, Rules, Sentence};
-use crate::retrieve::{Filters, Query, QueryFrame, features, late};
+use crate::retrieve::late::Matches;
+use crate::retrieve::{Filters, Query, QueryFrame, features};
 use crate::score::vector;
 use crate::store::Scanned;
 use crate::text::{self, fold};
@@ -50,7 +51,7 @@ pub(super) struct Scan {
 /// What is remembered of a message for those after it.
 struct Before {
     session: Option<String>,
-    matches: Vec<f64>,
+    matches: Matches,
     terms: BTreeSet<String>,
 }
 
@@ -71,7 +72,7 @@ struct Read {
     to: usize,
     text: String,
     stems: BTreeSet<String>,
-    matches: Vec<f64>,
+    matches: Matches,
 }
 
 impl Engine {
@@ -187,17 +188,17 @@ impl Engine {
         let none = Facts::default();
         let facts = message.derived.as_ref().map_or(&none, |d| &d.facts);
         let read = self.read_sentences(message, asked, config);
-        let mut whole: Vec<f64> = Vec::new();
+        let mut whole = Matches::none(&asked.tokens);
         let mut terms: BTreeSet<String> = facts.terms.iter().map(|t| text::stem(t)).collect();
         for sentence in &read {
-            late::merge(&mut whole, &sentence.matches);
+            whole.merge(&sentence.matches);
             terms.extend(sentence.stems.iter().cloned());
         }
         let session = &message.turn.session_id;
         let mut context = whole.clone();
         let mut context_terms = terms.clone();
         for earlier in before.iter().filter(|b| b.session == *session) {
-            late::merge(&mut context, &earlier.matches);
+            context.merge(&earlier.matches);
             context_terms.extend(earlier.terms.iter().cloned());
         }
         // Without token vectors the cosine of the whole turn takes their place.
@@ -207,12 +208,11 @@ impl Engine {
             .iter()
             .map(|s| {
                 let mut together = s.matches.clone();
-                late::merge(&mut together, &context);
+                together.merge(&context);
                 let parts = Parts {
-                    similarity: whole_turn
-                        .unwrap_or_else(|| late::score(&s.matches, &asked.weights)),
+                    similarity: whole_turn.unwrap_or_else(|| s.matches.score(&asked.weights)),
                     similarity_in_context: whole_turn
-                        .unwrap_or_else(|| late::score(&together, &asked.weights)),
+                        .unwrap_or_else(|| together.score(&asked.weights)),
                     content: asked.share(&s.stems),
                     content_in_context: asked.share(&context_terms),
                     ..self.judged_parts(message, facts, s, &read, asked.frame)
@@ -258,7 +258,7 @@ impl Engine {
                 to,
                 stems: text::words(&text).iter().map(|w| text::stem(w)).collect(),
                 text,
-                matches: late::best_matches(&asked.tokens, &own),
+                matches: Matches::of(&asked.tokens, &own),
             }
         };
         spans.into_iter().map(each).collect()

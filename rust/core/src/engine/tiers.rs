@@ -10,6 +10,7 @@ use crate::policy::recurrence::{Episode, Fact, Span};
 use crate::render::{self, Line};
 use crate::retrieve::Query;
 use crate::score::vector::{cosine, dot};
+use crate::store::Store;
 use crate::types::{InteractionId, Validity};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -45,6 +46,8 @@ pub struct EpisodeText {
     pub sources: Vec<InteractionId>,
     /// Its sentences, chronological.
     pub sentences: Vec<Excerpt>,
+    /// What a language model made of it, in place of them.
+    pub written: Option<String>,
 }
 
 /// A fact with its text.
@@ -62,6 +65,8 @@ pub struct FactText {
     pub topics: Vec<String>,
     /// The fact that superseded it.
     pub superseded_by: Option<u64>,
+    /// How a language model put it, in place of the sentence.
+    pub written: Option<String>,
 }
 
 /// Episodes and facts that a context may show, nearest first.
@@ -119,6 +124,7 @@ impl Engine {
             at: e.at,
             sources: e.sources.clone(),
             sentences,
+            written: e.text.clone(),
         })
     }
 
@@ -140,17 +146,19 @@ impl Engine {
                 .map(|h| format!("{}: {}", topic(&h.topic), h.value))
                 .collect(),
             superseded_by: f.superseded_by(),
+            written: f.wording.as_ref().map(|w| w.text.clone()),
         })
     }
 
     fn excerpt(&self, span: &Span) -> Result<Option<Excerpt>> {
-        let (turn, derived) = {
-            let store = self.store();
-            (
-                store.turn(&self.namespace, span.turn)?,
-                store.derived(&self.namespace, span.turn)?,
-            )
-        };
+        let store = self.store();
+        self.excerpt_in(&store, span)
+    }
+
+    /// The same within a transaction.
+    pub(super) fn excerpt_in(&self, store: &Store, span: &Span) -> Result<Option<Excerpt>> {
+        let turn = store.turn(&self.namespace, span.turn)?;
+        let derived = store.derived(&self.namespace, span.turn)?;
         let times = derived.map(|d| d.facts.times).unwrap_or_default();
         Ok(turn.map(|t| {
             let turn = self.complete(t);
@@ -184,6 +192,7 @@ impl Engine {
         let episodes = self.recurrence.episodes().values();
         let mut ranked: Vec<(f64, u64)> = episodes
             .filter(|e| e.sentences.iter().all(|s| admit(s.turn)))
+            .filter(|e| e.text.is_none() || e.sources.iter().all(|t| admit(*t)))
             .map(|e| {
                 let best = e.sentences.iter().map(|s| shared(s.turn));
                 let best = best.fold(0.0, f64::max);
@@ -194,7 +203,10 @@ impl Engine {
         let past = query.frame.historical();
         let standing = |f: &&Fact| {
             let current = self.lineage.validity(f.span.turn) == Validity::Current;
-            admit(f.span.turn) && (past || (current && f.superseded_by().is_none()))
+            let drawn = f.wording.iter().flat_map(|w| &w.drawn);
+            { drawn }.all(|t| admit(*t))
+                && admit(f.span.turn)
+                && (past || (current && f.superseded_by().is_none()))
         };
         let mut facts: Vec<(f64, u64)> = self
             .recurrence
@@ -228,10 +240,13 @@ impl Engine {
         found.map(|f| self.fact_text(f)).transpose()
     }
 
-    /// Turns whose sentences an episode shows.
+    /// Turns whose sentences an episode shows, or that its text may tell of.
     pub(super) fn quoted(&self, id: u64) -> Vec<InteractionId> {
         let found = self.recurrence.episodes().get(&id);
-        found.map_or(Vec::new(), |e| e.sentences.iter().map(|s| s.turn).collect())
+        found.map_or(Vec::new(), |e| match e.text {
+            Some(_) => e.sources.clone(),
+            None => e.sentences.iter().map(|s| s.turn).collect(),
+        })
     }
 
     /// The turn that a fact stands in.
@@ -272,10 +287,16 @@ impl Engine {
             for s in &e.sentences {
                 span(hash, s);
             }
+            if let Some(text) = &e.text {
+                field(hash, Some(text.as_bytes()));
+            }
         }
         for f in self.recurrence.facts().values() {
             ids(hash, &[f.id, f.episode]);
             span(hash, &f.span);
+            if let Some(w) = &f.wording {
+                field(hash, Some(w.text.as_bytes()));
+            }
             for h in &f.held {
                 field(hash, Some(h.topic.as_bytes()));
                 field(hash, Some(h.value.as_bytes()));

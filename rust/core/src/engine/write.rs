@@ -5,7 +5,7 @@ use crate::active::{Entry, Step};
 use crate::config::Archive;
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
-use crate::policy::rpe;
+use crate::policy::{assessment, rpe};
 use crate::score::decay::Tier;
 use crate::score::survival;
 use crate::store::{Derived, Keys, Store, TurnRow};
@@ -85,7 +85,7 @@ impl Engine {
     }
 
     /// Runs `work` in a transaction; on failure memory is brought back to what the store holds.
-    fn write(
+    pub(super) fn write(
         &mut self,
         work: impl FnOnce(&mut Self, &Store, &mut WriteReport) -> Result<()>,
     ) -> Result<WriteReport> {
@@ -123,6 +123,10 @@ impl Engine {
     }
 
     fn check(&self, analysed: &AnalysedTurn) -> Result<()> {
+        analysed
+            .assessment
+            .as_ref()
+            .map_or(Ok(()), assessment::check)?;
         let f = &analysed.facts;
         for (name, value, most) in [("density", f.density, 1.0), ("sentiment", f.sentiment, 1.0)] {
             if !(0.0..=most).contains(&value) {
@@ -218,8 +222,10 @@ impl Engine {
         let edges = self
             .lineage
             .detect(id, &turn.role, facts.signals, &facts.claims);
-        if let Some(verdict) = self.verdict_on(id, &analysed, !edges.is_empty()) {
-            let detail = self.keep_verdict(store, id, verdict, vector)?;
+        let model = self.assessment_of(store, id, analysed.assessment.as_ref())?;
+        let model = model.as_ref();
+        if let Some(verdict) = self.verdict_on(id, &analysed, model, !edges.is_empty()) {
+            let detail = self.keep_verdict(store, id, verdict, model, vector)?;
             trace.add(id, verdict.tier.decision(), detail)?;
             if verdict.tier == rpe::Tier::Skip {
                 let (stored, derived) = split(id, tokens, analysed, score);
@@ -411,11 +417,21 @@ impl Engine {
 
     /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
     pub fn delete(&mut self, id: InteractionId) -> Result<()> {
-        self.get(id)?;
+        self.delete_many(&[id])
+    }
+
+    /// Erases turns, all of them or, after an error, none.
+    pub fn delete_many(&mut self, ids: &[InteractionId]) -> Result<()> {
+        for id in ids {
+            self.get(*id)?;
+        }
         self.write(|engine, store, _| {
-            store.erase_turn(&engine.namespace, id)?;
-            engine.forget(id);
-            engine.ungather(store, id)
+            for id in ids {
+                store.erase_turn(&engine.namespace, *id)?;
+                engine.forget(*id);
+                engine.ungather(store, *id)?;
+            }
+            Ok(())
         })?;
         self.store().scrub()
     }
@@ -463,11 +479,16 @@ pub(super) struct Trace<'a> {
 
 impl<'a> Trace<'a> {
     fn new(store: &'a Store, engine: &Engine, at: InteractionId) -> Self {
+        Self::behind(store, engine, at, 0)
+    }
+
+    /// Decisions that come after the first `seq` of that moment.
+    pub(super) fn behind(store: &'a Store, engine: &Engine, at: InteractionId, seq: u32) -> Self {
         Self {
             store,
             keys: engine.namespace.keys(),
             at,
-            seq: 0,
+            seq,
         }
     }
 
@@ -519,6 +540,7 @@ fn split(
         facts,
         mut passages,
         card_vectors,
+        assessment: _,
     } = analysed;
     let (given, utc_micros, naive) = match turn.timestamp {
         Some(s) => (Some(s.given), Some(s.utc_micros), s.naive),

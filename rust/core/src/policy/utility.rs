@@ -8,29 +8,12 @@
 
 use crate::config::Rpe;
 use crate::text;
+pub use crate::types::Lifecycle;
 use crate::types::{Facts, Provenance, Signals};
-use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// How long what a turn says matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lifecycle {
-    /// Not beyond the moment: utility 0.
-    Transient,
-    /// Days to weeks.
-    ShortTerm,
-    /// Months, or for good.
-    Persistent,
-}
-
-impl Lifecycle {
-    /// Every lifecycle, in the order of their stored numbers.
-    pub const ALL: [Lifecycle; 3] = [Self::Transient, Self::ShortTerm, Self::Persistent];
-}
-
 /// Every reason that a lifecycle may have.
-pub const REASONS: [&str; 10] = [
+pub const REASONS: [&str; 11] = [
     "phatic",
     "status",
     "aside",
@@ -41,6 +24,7 @@ pub const REASONS: [&str; 10] = [
     "dated_event",
     "own",
     "content",
+    super::assessment::REASON,
 ];
 
 /// A turn as utility sees it.

@@ -6,6 +6,7 @@ use crate::index::{Flat, Inverted};
 use crate::retrieve::query::QueryFrame;
 use crate::text::{fold, words};
 use crate::types::{CardFacts, Facts, InteractionId};
+use memchr::memmem;
 use std::collections::BTreeMap;
 
 /// At most this many cards a turn; a card's number is `turn << 8 | index`.
@@ -190,11 +191,13 @@ fn share(items: impl Iterator<Item = String>, mut holds: impl FnMut(&str) -> boo
 }
 
 /// Whether `name` occurs in `text` on word boundaries. Both folded.
+///
+/// A name begins and ends with whole characters, and so does each place it is found at.
 pub fn contains_words(text: &str, name: &str) -> bool {
     if name.is_empty() {
         return false;
     }
-    text.match_indices(name).any(|(at, _)| {
+    memmem::find_iter(text.as_bytes(), name).any(|at| {
         let before = text[..at].chars().next_back();
         let after = text[at + name.len()..].chars().next();
         !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)

@@ -8,6 +8,7 @@ use crate::retrieve::cards::contains_words;
 use crate::retrieve::query::QueryFrame;
 use crate::text::fold;
 use crate::types::{Facts, Signals, TimeExpression, Validity};
+use memchr::memmem;
 
 /// Names of the features, in Table 4's order.
 pub const FEATURES: [&str; 10] = [
@@ -176,7 +177,9 @@ pub fn query_specificity(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> 
     for term in &q.name_free_terms {
         let weight = idf(term);
         all += weight;
-        if s.facts.terms.iter().any(|t| t == term) || s.text.contains(term.as_str()) {
+        if s.facts.terms.iter().any(|t| t == term)
+            || memmem::find(s.text.as_bytes(), term.as_bytes()).is_some()
+        {
             held += weight;
         }
     }

@@ -4,37 +4,45 @@
 use crate::score::vector::TOKEN_SCALE;
 use ebbtide_simd::Question;
 
-/// Best cosine of each question token among the turn's tokens; -1 for no tokens.
-pub fn best_matches(question: &Question, turn: &[i8]) -> Vec<f64> {
-    let best = question.best(turn).into_iter();
-    best.map(|b| {
-        if b == i32::MIN {
-            return -1.0;
+/// Best match of each question token among the tokens of a text, in one row a text.
+///
+/// A match is an integer cosine; a text without tokens has none for any.
+#[derive(Debug, Clone)]
+pub struct Matches(Vec<i32>);
+
+impl Matches {
+    /// Of no text at all.
+    pub fn none(question: &Question) -> Self {
+        Self(vec![i32::MIN; question.len()])
+    }
+
+    /// Of the tokens of a text, one after the other.
+    pub fn of(question: &Question, tokens: &[i8]) -> Self {
+        let mut matches = Self::none(question);
+        question.best(tokens, &mut matches.0);
+        matches
+    }
+
+    /// Those of two texts taken together.
+    pub fn merge(&mut self, other: &Self) {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a = (*a).max(*b);
         }
-        (f64::from(b) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
-    })
-    .collect()
-}
-
-/// Elementwise maximum: the matches of several turns taken together.
-pub fn merge(into: &mut Vec<f64>, other: &[f64]) {
-    if into.is_empty() {
-        into.extend_from_slice(other);
-        return;
     }
-    for (a, b) in into.iter_mut().zip(other) {
-        *a = a.max(*b);
+
+    /// Weighted mean cosine, -1 for no match at all; 0 where nothing weighs anything.
+    pub fn score(&self, weights: &[f64]) -> f64 {
+        let (mut sum, mut total) = (0.0, 0.0);
+        for (m, w) in self.0.iter().zip(weights) {
+            sum += cosine(*m) * w;
+            total += w;
+        }
+        if total > 0.0 { sum / total } else { 0.0 }
     }
 }
 
-/// Weighted mean of the matches; 0 where there are none.
-pub fn score(matches: &[f64], weights: &[f64]) -> f64 {
-    let (mut sum, mut total) = (0.0, 0.0);
-    for (m, w) in matches.iter().zip(weights) {
-        sum += m * w;
-        total += w;
-    }
-    if total > 0.0 { sum / total } else { 0.0 }
+fn cosine(product: i32) -> f64 {
+    (f64::from(product) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
 }
 
 /// Scales scores to [0, 1] by their least and greatest; all equal: 0.
@@ -58,11 +66,14 @@ mod tests {
     fn each_question_token_takes_its_best_partner() {
         let question = Question::new(&[127, 0, 0, 127], 2);
         let turn = [127, 0, 90, 90];
-        let m = best_matches(&question, &turn);
-        assert!((m[0] - 1.0).abs() < 1e-9);
-        assert!((m[1] - 90.0 / 127.0).abs() < 1e-9);
-        assert!((score(&m, &[1.0, 3.0]) - (1.0 + 3.0 * 90.0 / 127.0) / 4.0).abs() < 1e-9);
-        assert_eq!(best_matches(&question, &[]), [-1.0, -1.0]);
+        let m = Matches::of(&question, &turn);
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
+        near(m.score(&[1.0, 3.0]), (1.0 + 3.0 * 90.0 / 127.0) / 4.0);
+        near(m.score(&[0.0, 0.0]), 0.0);
+        near(Matches::of(&question, &[]).score(&[1.0, 3.0]), -1.0);
+        let mut both = Matches::none(&question);
+        both.merge(&m);
+        near(both.score(&[0.0, 1.0]), 90.0 / 127.0);
     }
 
     #[test]

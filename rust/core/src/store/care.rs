@@ -1,6 +1,8 @@
 //! Looking after a store: copying it while it is used, and checking it.
 
-use super::Store;
+use super::sums::SUMMED;
+use super::transfer::{TABLES, Table, complete, new_file};
+use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use crate::types::Facts;
 use rusqlite::backup::Backup;
@@ -11,6 +13,13 @@ use std::time::Duration;
 
 /// Pages copied before readers and writers get their turn.
 const PAGES: i32 = 1024;
+
+/// Notes what is wrong: the key of the turn it is about, what, and whether it can be put
+/// right.
+type Add<'a> = dyn FnMut(Option<i64>, String, bool) + 'a;
+
+/// One look at a memory; an error is a page that cannot be read.
+type Check = fn(&Store, &Namespace, &mut Add<'_>) -> Result<()>;
 
 /// What a check found wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,29 +37,38 @@ pub struct Finding {
 impl Store {
     /// Copies the store as it is now into a new file, while it is used.
     pub fn backup(&self, target: &Path) -> Result<()> {
-        if target.exists() {
+        // Not `exists`: that follows a link to where nothing is yet.
+        if target.symlink_metadata().is_ok() {
             return Err(Error::new(
                 Code::StoreOpen,
                 format!("{} is there already; name a new file", target.display()),
             ));
         }
-        let copied = (|| {
-            let mut copy = Connection::open(target)?;
-            Backup::new(&self.conn, &mut copy)?.run_to_completion(
-                PAGES,
-                Duration::from_millis(1),
-                None,
-            )?;
-            // A copy is one file: no write-ahead log beside it.
-            copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
-        })();
-        copied.map_err(|e| {
-            // What there is of it is of no use.
-            let _ = std::fs::remove_file(target);
-            Error::new(
-                Code::StoreOpen,
-                format!("{} cannot be written: {e}", target.display()),
-            )
+        complete(target, |partial| {
+            new_file(partial)?;
+            let copied = (|| {
+                let mut copy = Connection::open(partial)?;
+                Backup::new(&self.conn, &mut copy)?.run_to_completion(
+                    PAGES,
+                    Duration::from_millis(1),
+                    None,
+                )?;
+                // A copy is one file: no write-ahead log beside it.
+                copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
+            })();
+            copied.map_err(|e: rusqlite::Error| {
+                Error::new(
+                    Code::StoreOpen,
+                    format!("{} cannot be written: {e}", target.display()),
+                )
+            })?;
+            let file = std::fs::File::open(partial);
+            file.and_then(|f| f.sync_all()).map_err(|e| {
+                Error::new(
+                    Code::StoreOpen,
+                    format!("{} cannot be written: {e}", target.display()),
+                )
+            })
         })
     }
 
@@ -81,65 +99,164 @@ impl Store {
                 }
             }
         }
-        for name in self.namespaces()? {
-            match self.check_namespace(&name) {
-                Ok(more) => found.extend(more),
-                Err(e) => found.push(Finding {
-                    namespace: Some(name),
-                    interaction_id: None,
-                    what: e.message,
-                    repairable: false,
-                }),
+        match self.numbered() {
+            Ok(names) => {
+                for (name, id) in names {
+                    self.check_namespace(&name, id, &mut found);
+                }
             }
+            Err(e) => found.push(whole(e.message)),
+        }
+        // Where a page cannot be read, what is behind it is looked at all the same.
+        if let Err(e) = self.check_strays(&mut found) {
+            found.push(whole(e.message));
         }
         Ok(found)
     }
 
-    fn check_namespace(&self, name: &str) -> Result<Vec<Finding>> {
-        let Some(ns) = self.find_namespace(name)? else {
-            return Ok(Vec::new());
-        };
-        let (from, to) = ns.range();
-        let mut found = Vec::new();
-        let mut add = |key: i64, what: String, repairable: bool| {
+    /// Names of the memories with their numbers, ordered.
+    fn numbered(&self) -> Result<Vec<(String, i64)>> {
+        let mut statement = self
+            .conn
+            .prepare("SELECT CAST(name AS BLOB), id FROM namespace ORDER BY name")?;
+        let rows = statement.query_map([], |r| {
+            let name: Vec<u8> = r.get(0)?;
+            Ok((String::from_utf8_lossy(&name).into_owned(), r.get(1)?))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Rows that belong to no memory.
+    fn check_strays(&self, found: &mut Vec<Finding>) -> Result<()> {
+        for table in &TABLES {
+            if !self.has_table(table.name)? {
+                continue;
+            }
+            let stray = stray(table);
+            let sql = format!("SELECT count(*) FROM {} WHERE {stray}", table.name);
+            let count: i64 = self.conn.query_row(&sql, [], |r| r.get(0))?;
+            if count > 0 {
+                found.push(Finding {
+                    namespace: None,
+                    interaction_id: None,
+                    what: format!("{} rows of no memory: {count}", table.name),
+                    repairable: table.name != "turn",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A store of an earlier version that is opened for reading only is not migrated.
+    fn has_table(&self, name: &str) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let found: i64 = self.conn.query_row(sql, [name], |r| r.get(0))?;
+        Ok(found > 0)
+    }
+
+    fn check_namespace(&self, name: &str, id: i64, found: &mut Vec<Finding>) {
+        let mut finding = |key: Option<i64>, what: String, repairable: bool| {
             found.push(Finding {
                 namespace: Some(name.to_owned()),
-                interaction_id: Some(super::id_of(key)),
+                interaction_id: key.map(id_of),
                 what,
                 repairable,
             });
         };
+        let ns = match self.find_namespace(name) {
+            Ok(Some(ns)) if ns.id == id => ns,
+            // Its name is no text any more, or the table is out of order.
+            Ok(_) => return finding(None, "its name cannot be read".into(), false),
+            Err(e) => return finding(None, e.message, false),
+        };
+        let checks: [Check; 5] = [
+            Self::check_counter,
+            Self::check_sums,
+            Self::check_orphans,
+            Self::check_external,
+            Self::check_derived,
+        ];
+        for check in checks {
+            let done = check(self, &ns, &mut finding);
+            if let Err(e) = done {
+                finding(None, e.message, false);
+            }
+        }
+    }
+
+    fn check_counter(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let (from, to) = ns.range();
         let last: Option<i64> = self.conn.query_row(
             "SELECT max(key) FROM turn WHERE key >= ?1 AND key < ?2",
             [from, to],
             |r| r.get(0),
         )?;
-        if let Some(key) = last.filter(|k| super::id_of(*k) >= ns.next_id) {
-            add(key, "its id is past the memory's counter".into(), false);
+        if let Some(key) = last.filter(|k| id_of(*k) >= ns.next_id) {
+            add(
+                Some(key),
+                "its id is past the memory's counter".into(),
+                false,
+            );
         }
-        for (table, what) in [
-            ("derived", "derived data of a turn that is not there"),
-            ("token_vector", "token vectors of a turn that is not there"),
-            ("external", "an external id of a turn that is not there"),
-        ] {
-            let mut statement = self.conn.prepare(&format!(
-                "SELECT key FROM {table} WHERE key >= ?1 AND key < ?2
-                 AND key NOT IN (SELECT key FROM turn) ORDER BY key"
-            ))?;
-            for key in statement.query_map([from, to], |r| r.get(0))? {
-                add(key?, what.into(), true);
-            }
-        }
-        self.check_derived(from, to, &mut add)?;
-        Ok(found)
+        Ok(())
     }
 
-    fn check_derived(
-        &self,
-        from: i64,
-        to: i64,
-        add: &mut impl FnMut(i64, String, bool),
-    ) -> Result<()> {
+    fn check_sums(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        for summed in &SUMMED {
+            for key in self.unsound(ns, summed)? {
+                add(key, summed.damage.into(), summed.derived);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows of any table that name a turn which is not there.
+    fn check_orphans(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let (from, to) = ns.range();
+        for table in TABLES.iter().filter(|t| t.name != "turn") {
+            if !self.has_table(table.name)? {
+                continue;
+            }
+            for column in table.keys {
+                let mut statement = self.conn.prepare(&format!(
+                    "SELECT DISTINCT {column} FROM {} WHERE {column} >= ?1 AND {column} < ?2
+                     AND {column} NOT IN (SELECT key FROM turn) ORDER BY {column}",
+                    table.name
+                ))?;
+                for key in statement.query_map([from, to], |r| r.get(0))? {
+                    let what = format!("{} of a turn that is not there", spoken(table.name));
+                    add(Some(key?), what, true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Each turn is found by its external id, and by no other.
+    fn check_external(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let (from, to) = ns.range();
+        let mut statement = self.conn.prepare(
+            "SELECT turn.key FROM turn LEFT JOIN external
+                 ON external.namespace = ?3 AND external.external_id = turn.external_id
+             WHERE turn.key >= ?1 AND turn.key < ?2
+                 AND turn.external_id IS NOT NULL AND external.key IS NOT turn.key
+             UNION
+             SELECT turn.key FROM external JOIN turn ON turn.key = external.key
+             WHERE external.namespace = ?3 AND turn.external_id IS NOT external.external_id
+             ORDER BY 1",
+        )?;
+        for key in statement.query_map([from, to, ns.id], |r| r.get(0))? {
+            add(
+                Some(key?),
+                "its external id does not lead to it".into(),
+                true,
+            );
+        }
+        Ok(())
+    }
+
+    fn check_derived(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let (from, to) = ns.range();
         let width: Option<i64> = self
             .conn
             .query_row(
@@ -158,7 +275,7 @@ impl Store {
             let (key, facts): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
             let (spans, vectors): (i64, i64) = (row.get(2)?, row.get(3)?);
             if postcard::from_bytes::<Facts>(&facts).is_err() {
-                add(key, "its facts cannot be read".into(), true);
+                add(Some(key), "its facts cannot be read".into(), true);
             }
             let passages = spans / 8;
             if spans % 8 != 0
@@ -166,26 +283,92 @@ impl Store {
                 || vectors % 2 != 0
                 || Some(vectors) != width.map(|w| w * passages)
             {
-                add(key, "its vectors do not fit its passages".into(), true);
+                add(
+                    Some(key),
+                    "its vectors do not fit its passages".into(),
+                    true,
+                );
             }
         }
         Ok(())
     }
 
-    /// Erases everything derived of the memories named, and derived rows whose turn is
+    /// Erases everything derived of the memories named, and rows whose turn or memory is
     /// not there: the turns wait for their analysis then.
     pub fn erase_damaged(&mut self, names: &[String]) -> Result<()> {
         self.transaction(|store| {
-            for table in ["derived", "token_vector", "external", "decision"] {
-                store.conn.execute(
-                    &format!("DELETE FROM {table} WHERE key NOT IN (SELECT key FROM turn)"),
-                    [],
-                )?;
+            for table in TABLES.iter().filter(|t| t.name != "turn") {
+                let name = table.name;
+                let mut orphans: Vec<String> = table
+                    .keys
+                    .iter()
+                    .map(|key| format!("{key} NOT IN (SELECT key FROM turn)"))
+                    .collect();
+                orphans.push(stray(table));
+                let sql = format!("DELETE FROM {name} WHERE {}", orphans.join(" OR "));
+                store.conn.execute(&sql, [])?;
             }
             for name in names {
-                store.erase_derived(&store.known_namespace(name)?)?;
+                let ns = store.known_namespace(name)?;
+                store.erase_derived(&ns)?;
+                store.restore_external(&ns)?;
+                store.erase_unsound_kept(&ns)?;
             }
             Ok(())
         })
+    }
+
+    /// Of what deriving anew does not touch: relations that callers stated, and what a
+    /// language model said.
+    fn erase_unsound_kept(&self, ns: &Namespace) -> Result<()> {
+        let (from, to) = ns.range();
+        for (table, whose) in [
+            ("lineage", "older >= ?1 AND older < ?2"),
+            ("assessment", "key >= ?1 AND key < ?2"),
+            ("writing", "namespace = ?3"),
+        ] {
+            let Some(summed) = SUMMED.iter().find(|s| s.table == table) else {
+                continue;
+            };
+            let sound = self.sound(table, summed.sum);
+            self.conn.execute(
+                &format!("DELETE FROM {table} WHERE {whose} AND ?3 > 0 AND NOT ({sound})"),
+                rusqlite::params![from, to, ns.id],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// External ids lead to the turns that carry them; to the first, where several do.
+    fn restore_external(&self, ns: &Namespace) -> Result<()> {
+        let (from, to) = ns.range();
+        self.conn
+            .execute("DELETE FROM external WHERE namespace = ?1", [ns.id])?;
+        self.conn.execute(
+            "INSERT OR IGNORE INTO external (namespace, external_id, key)
+             SELECT ?3, external_id, key FROM turn
+             WHERE key >= ?1 AND key < ?2 AND external_id IS NOT NULL ORDER BY key",
+            [from, to, ns.id],
+        )?;
+        Ok(())
+    }
+}
+
+/// A condition on rows that belong to no memory.
+fn stray(table: &Table) -> String {
+    let whose = if table.namespaced {
+        "namespace".to_owned()
+    } else {
+        format!("{} >> {}", table.keys[0], super::ID_BITS)
+    };
+    format!("{whose} NOT IN (SELECT id FROM namespace)")
+}
+
+/// What the rows of a table are to a reader.
+fn spoken(table: &str) -> String {
+    match table {
+        "derived" => "derived data".into(),
+        "external" => "an external id".into(),
+        other => format!("a row of {other}"),
     }
 }

@@ -13,7 +13,9 @@ impl Store {
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO gate (key, tier, lifecycle, reason, utility, similarity,
-                 thread, surprise, conflict, rpe) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                 thread, surprise, conflict, rpe, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+                 row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10))",
             )?
             .execute(params![
                 ns.key(id),
@@ -34,7 +36,8 @@ impl Store {
     pub fn insert_link(&self, ns: &Namespace, link: &Link) -> Result<()> {
         self.conn
             .prepare_cached(
-                "INSERT OR REPLACE INTO link (newer, older, cosine) VALUES (?1, ?2, ?3)",
+                "INSERT OR REPLACE INTO link (newer, older, cosine, checksum)
+                 VALUES (?1, ?2, ?3, row_sum(?1 & 1099511627775, ?2 & 1099511627775, ?3))",
             )?
             .execute(params![ns.key(link.newer), ns.key(link.older), link.cosine])?;
         Ok(())

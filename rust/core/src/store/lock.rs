@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 /// A held lock; dropping it frees it.
 #[derive(Debug)]
 pub struct WriterLock {
-    _file: File,
+    file: File,
+    had_store: bool,
 }
+
+/// The second line of the lock's text once there is a store: an empty file in its place
+/// is no new one then, but one that lost everything.
+const STORE: &str = "has a store";
 
 fn lock_path(store: &Path) -> PathBuf {
     let mut name: OsString = store.as_os_str().to_owned();
@@ -43,8 +48,9 @@ impl WriterLock {
             Err(TryLockError::WouldBlock) => {
                 let mut who = String::new();
                 let read = file.read_to_string(&mut who);
-                let who = if read.is_ok() && !who.trim().is_empty() {
-                    who.trim()
+                let who = who.lines().next().unwrap_or("").trim();
+                let who = if read.is_ok() && !who.is_empty() {
+                    who
                 } else {
                     "another process"
                 };
@@ -63,11 +69,37 @@ impl WriterLock {
                 ));
             }
         }
-        // Only words for an error message: the lock itself is not the text.
-        let _ = file
+        let mut before = String::new();
+        let had_store =
+            file.read_to_string(&mut before).is_ok() && before.lines().nth(1) == Some(STORE);
+        let mut lock = Self { file, had_store };
+        lock.write(holder, had_store);
+        Ok(lock)
+    }
+
+    /// Whether there was a store when an earlier process had the lock.
+    pub fn had_store(&self) -> bool {
+        self.had_store
+    }
+
+    /// Notes that there is a store now.
+    pub fn note_store(&mut self) {
+        if !self.had_store {
+            let _ = self
+                .file
+                .seek(SeekFrom::End(0))
+                .and_then(|_| writeln!(self.file, "{STORE}"));
+        }
+    }
+
+    /// Only words for an error message: the lock itself is not the text.
+    fn write(&mut self, holder: &str, had_store: bool) {
+        let line = holder.replace('\n', " ");
+        let rest = if had_store { STORE } else { "" };
+        let _ = self
+            .file
             .set_len(0)
-            .and_then(|()| file.seek(SeekFrom::Start(0)))
-            .and_then(|_| file.write_all(holder.as_bytes()));
-        Ok(Self { _file: file })
+            .and_then(|()| self.file.seek(SeekFrom::Start(0)))
+            .and_then(|_| write!(self.file, "{line}\n{rest}"));
     }
 }

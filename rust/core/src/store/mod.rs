@@ -10,13 +10,18 @@ mod lock;
 mod read;
 mod recurrence;
 mod schema;
+mod shipping;
+mod sums;
 mod transfer;
 mod write;
+mod written;
 
 pub use archive_file::append_raw_record;
 pub use care::Finding;
 pub use read::{Derived, LoadedTurn, Scanned};
+pub use schema::LATEST as SCHEMA_VERSION;
 pub use write::TurnRow;
+pub use written::{Uses, Writing, Written};
 
 use crate::error::{Code, Error, Result};
 use lock::WriterLock;
@@ -43,6 +48,8 @@ pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
     read_only: bool,
+    /// Whether its rows have checksums.
+    summed: bool,
     /// Erasures by this process.
     erasures: Cell<u64>,
     // Held until the store is dropped; the operating system frees it with the process.
@@ -106,6 +113,7 @@ impl Store {
             conn,
             path: None,
             read_only: false,
+            summed: true,
             erasures: Cell::new(0),
             _lock: None,
         })
@@ -138,14 +146,28 @@ impl Store {
             ));
         }
         refuse_other_files(path)?;
-        let lock = WriterLock::acquire(path, &options.holder)?;
+        // One lock for one file, whatever links lead to it.
+        let real = path.canonicalize();
+        let path = real.as_deref().unwrap_or(path);
+        let mut lock = WriterLock::acquire(path, &options.holder)?;
+        if lock.had_store() && std::fs::metadata(path).is_ok_and(|m| m.len() == 0) {
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                format!(
+                    "{0} is empty, but held a store: go back to a backup, or remove {0} and {0}.lock to begin anew",
+                    path.display()
+                ),
+            ));
+        }
         let conn = Connection::open(path).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);
         prepared.map_err(|e| name_the_file(e, path))?;
+        lock.note_store();
         Ok(Self {
             conn,
             path: Some(path.into()),
             read_only: false,
+            summed: true,
             erasures: Cell::new(0),
             _lock: Some(lock),
         })
@@ -170,6 +192,7 @@ impl Store {
         if !usable(&conn) {
             // In a folder that cannot be written, SQLite cannot make the shared
             // index of the WAL; without a WAL the file itself is all there is.
+            refuse_unread_log(path)?;
             let name = path
                 .to_string_lossy()
                 .replace('%', "%25")
@@ -181,11 +204,14 @@ impl Store {
                 conn = immutable;
             }
         }
-        schema::check(&conn).map_err(|e| name_the_file(e, path))?;
+        let version = schema::check(&conn).map_err(|e| name_the_file(e, path))?;
+        sums::register(&conn)?;
         Ok(Self {
             conn,
             path: Some(path.into()),
             read_only: true,
+            // A store of an earlier version that is opened for reading only is not migrated.
+            summed: version >= sums::SINCE,
             erasures: Cell::new(0),
             _lock: None,
         })
@@ -225,21 +251,21 @@ impl Store {
 
     /// The memory of that name, if it exists.
     pub fn find_namespace(&self, name: &str) -> Result<Option<Namespace>> {
+        // The table itself decides: through a damaged index a memory would seem not to
+        // be there, and another one would be begun in its place.
+        let sql = "SELECT id, name, next_id, analyser, token_counter FROM namespace NOT INDEXED
+                   WHERE name = ?1";
         let found = self
             .conn
-            .query_row(
-                "SELECT id, name, next_id, analyser, token_counter FROM namespace WHERE name = ?1",
-                [name],
-                |r| {
-                    Ok(Namespace {
-                        id: r.get(0)?,
-                        name: r.get(1)?,
-                        next_id: r.get::<_, i64>(2)?.unsigned_abs(),
-                        analyser: r.get(3)?,
-                        token_counter: r.get(4)?,
-                    })
-                },
-            )
+            .query_row(sql, [name], |r| {
+                Ok(Namespace {
+                    id: r.get(0)?,
+                    name: r.get(1)?,
+                    next_id: r.get::<_, i64>(2)?.unsigned_abs(),
+                    analyser: r.get(3)?,
+                    token_counter: r.get(4)?,
+                })
+            })
             .optional()?;
         Ok(found)
     }
@@ -314,6 +340,22 @@ impl Store {
         self.conn.execute_batch("VACUUM")?;
         self.scrub()
     }
+}
+
+/// Turns that are only in the log would seem not to be there.
+fn refuse_unread_log(path: &Path) -> Result<()> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if std::fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
+        return Err(Error::new(
+            Code::StoreOpen,
+            format!(
+                "{} has a write-ahead log, which cannot be read in a folder that cannot be written; copy both files to one that can",
+                path.display()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 /// SQLite takes a short file of anything for an empty database and writes over it.

@@ -1,6 +1,6 @@
 //! Reading turns, facts, vectors and decisions back.
 
-use super::{Namespace, Store, id_of};
+use super::{Namespace, Store, id_of, sums};
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
 use crate::types::{Decision, Facts, Provenance, Relation, Score, State, StoredTurn, Validity};
@@ -47,7 +47,13 @@ const DERIVED: &str =
     "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, derived.vectors,
     card_vectors";
 
-fn turn_of(row: &Row<'_>) -> rusqlite::Result<StoredTurn> {
+/// Columns of what was derived, from where on they stand behind those of a turn.
+const AFTER_TURN: usize = 15;
+
+fn turn_of(row: &Row<'_>) -> Result<StoredTurn> {
+    if !row.get::<_, bool>(14)? {
+        return Err(sums::damaged_turn(row.get(0)?));
+    }
     let provenance: Option<String> = row.get(10)?;
     Ok(StoredTurn {
         interaction_id: id_of(row.get(0)?),
@@ -76,6 +82,9 @@ fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
     let Some(divergence) = row.get::<_, Option<f64>>(at)? else {
         return Ok(None);
     };
+    if !row.get::<_, bool>(at + 10)? {
+        return Err(sums::damaged_derived("what was derived from a turn"));
+    }
     let facts: Vec<u8> = row.get(at + 6)?;
     let spans: Vec<u8> = row.get(at + 7)?;
     let vectors: Vec<u8> = row.get(at + 8)?;
@@ -112,6 +121,14 @@ fn shorts(bytes: &[u8]) -> Vec<i16> {
 }
 
 impl Store {
+    fn turn_columns(&self) -> String {
+        format!("{TURN}, {}", self.sound("turn", sums::TURN))
+    }
+
+    fn derived_columns(&self) -> String {
+        format!("{DERIVED}, {}", self.sound("derived", sums::DERIVED))
+    }
+
     /// Calls `each` with every turn of a memory, in id order, from `from` on.
     /// One at a time: a long memory never stands in the working memory twice.
     pub fn for_each_loaded(
@@ -120,15 +137,16 @@ impl Store {
         from: u64,
         mut each: impl FnMut(LoadedTurn) -> Result<()>,
     ) -> Result<()> {
+        let (turn, derived) = (self.turn_columns(), self.derived_columns());
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {TURN}, {DERIVED} FROM turn LEFT JOIN derived ON derived.key = turn.key
+            "SELECT {turn}, {derived} FROM turn LEFT JOIN derived ON derived.key = turn.key
              WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key"
         ))?;
         let mut rows = statement.query([ns.key(from), ns.range().1])?;
         while let Some(row) = rows.next()? {
             each(LoadedTurn {
                 turn: turn_of(row)?,
-                derived: derived_of(row, 14)?,
+                derived: derived_of(row, AFTER_TURN)?,
             })?;
         }
         Ok(())
@@ -137,8 +155,10 @@ impl Store {
     /// Up to `limit` turns from `from` on, in id order, with all that was read of them
     /// and their token vectors: what a scan of the history needs.
     pub fn chunk(&self, ns: &Namespace, from: u64, limit: u32) -> Result<Vec<Scanned>> {
+        let (turn, derived) = (self.turn_columns(), self.derived_columns());
+        let sound = self.sound("token_vector", sums::TOKENS);
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {TURN}, {DERIVED}, token_vector.vectors FROM turn
+            "SELECT {turn}, {derived}, token_vector.vectors, {sound} FROM turn
              LEFT JOIN derived ON derived.key = turn.key
              LEFT JOIN token_vector ON token_vector.key = turn.key
              WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key LIMIT ?3"
@@ -146,10 +166,13 @@ impl Store {
         let mut rows = statement.query(params![ns.key(from), ns.range().1, limit])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            let tokens: Option<Vec<u8>> = row.get(24)?;
+            let tokens: Option<Vec<u8>> = row.get(AFTER_TURN + 11)?;
+            if tokens.is_some() && !row.get::<_, bool>(AFTER_TURN + 12)? {
+                return Err(sums::damaged_derived("a row of token vectors"));
+            }
             found.push(Scanned {
                 turn: turn_of(row)?,
-                derived: derived_of(row, 14)?,
+                derived: derived_of(row, AFTER_TURN)?,
                 tokens: tokens
                     .unwrap_or_default()
                     .into_iter()
@@ -162,26 +185,32 @@ impl Store {
 
     /// Up to `limit` turns from `from` on, in id order.
     pub fn page(&self, ns: &Namespace, from: u64, limit: u32) -> Result<Vec<StoredTurn>> {
+        let turn = self.turn_columns();
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {TURN} FROM turn WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"
+            "SELECT {turn} FROM turn WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"
         ))?;
-        let rows = statement.query_map(params![ns.key(from), ns.range().1, limit], turn_of)?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        let mut rows = statement.query(params![ns.key(from), ns.range().1, limit])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(turn_of(row)?);
+        }
+        Ok(found)
     }
 
     /// One turn.
     pub fn turn(&self, ns: &Namespace, id: u64) -> Result<Option<StoredTurn>> {
-        let sql = format!("SELECT {TURN} FROM turn WHERE key = ?1");
-        Ok(self
-            .conn
-            .prepare_cached(&sql)?
-            .query_row([ns.key(id)], turn_of)
-            .optional()?)
+        let sql = format!("SELECT {} FROM turn WHERE key = ?1", self.turn_columns());
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([ns.key(id)])?;
+        rows.next()?.map(turn_of).transpose()
     }
 
     /// What was derived from one turn.
     pub fn derived(&self, ns: &Namespace, id: u64) -> Result<Option<Derived>> {
-        let sql = format!("SELECT {DERIVED} FROM derived WHERE key = ?1");
+        let sql = format!(
+            "SELECT {} FROM derived WHERE key = ?1",
+            self.derived_columns()
+        );
         let mut statement = self.conn.prepare_cached(&sql)?;
         let mut rows = statement.query([ns.key(id)])?;
         match rows.next()? {
@@ -192,12 +221,18 @@ impl Store {
 
     /// Token vectors of one turn, one after the other; empty where none are kept.
     pub fn token_vectors(&self, ns: &Namespace, id: u64) -> Result<Vec<i8>> {
-        let found: Option<Vec<u8>> = self
+        let sound = self.sound("token_vector", sums::TOKENS);
+        let sql = format!("SELECT vectors, {sound} FROM token_vector WHERE key = ?1");
+        let found: Option<(Vec<u8>, bool)> = self
             .conn
-            .prepare_cached("SELECT vectors FROM token_vector WHERE key = ?1")?
-            .query_row([ns.key(id)], |r| r.get(0))
+            .prepare_cached(&sql)?
+            .query_row([ns.key(id)], |r| Ok((r.get(0)?, r.get(1)?)))
             .optional()?;
+        if found.as_ref().is_some_and(|(_, sound)| !sound) {
+            return Err(sums::damaged_derived("a row of token vectors"));
+        }
         Ok(found
+            .map(|(vectors, _)| vectors)
             .unwrap_or_default()
             .into_iter()
             .map(u8::cast_signed)
@@ -217,13 +252,17 @@ impl Store {
     /// Every lineage edge of a memory.
     pub fn edges(&self, ns: &Namespace) -> Result<Vec<Edge>> {
         let (from, to) = ns.range();
-        let mut statement = self.conn.prepare_cached(
-            "SELECT older, newer, relation, topic, by_caller FROM lineage
-             WHERE older >= ?1 AND older < ?2 ORDER BY older, newer, relation, topic",
-        )?;
+        let sound = self.sound("lineage", sums::LINEAGE);
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT older, newer, relation, topic, by_caller, {sound} FROM lineage
+             WHERE older >= ?1 AND older < ?2 ORDER BY older, newer, relation, topic"
+        ))?;
         let mut rows = statement.query([from, to])?;
         let mut edges = Vec::new();
         while let Some(row) = rows.next()? {
+            if !row.get::<_, bool>(5)? {
+                return Err(sums::damaged_derived("a relation between turns"));
+            }
             let name: String = row.get(2)?;
             let relation = Relation::parse(&name).ok_or_else(|| {
                 Error::new(

@@ -28,7 +28,10 @@ impl Store {
     ) -> Result<()> {
         for turn in turns {
             self.conn
-                .prepare_cached("INSERT OR REPLACE INTO unit (key, opened) VALUES (?1, ?2)")?
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO unit (key, opened, checksum)
+                     VALUES (?1, ?2, row_sum(?1 & 1099511627775, ?2 & 1099511627775))",
+                )?
                 .execute([ns.key(*turn), ns.key(opened)])?;
         }
         Ok(())
@@ -39,14 +42,15 @@ impl Store {
         let (id, version) = (e.id.cast_signed(), e.version);
         self.conn
             .prepare_cached(
-                "INSERT OR REPLACE INTO episode (namespace, id, version, at) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT OR REPLACE INTO episode (namespace, id, version, at, checksum)
+                 VALUES (?1, ?2, ?3, ?4, row_sum(?2, ?3, ?4))",
             )?
             .execute(params![ns.id, id, version, e.at.cast_signed()])?;
         for turn in &e.sources {
             self.conn
                 .prepare_cached(
-                    "INSERT OR IGNORE INTO episode_source (namespace, episode, key)
-                     VALUES (?1, ?2, ?3)",
+                    "INSERT OR IGNORE INTO episode_source (namespace, episode, key, checksum)
+                     VALUES (?1, ?2, ?3, row_sum(?2, ?3 & 1099511627775))",
                 )?
                 .execute(params![ns.id, id, ns.key(*turn)])?;
         }
@@ -54,8 +58,9 @@ impl Store {
             self.conn
                 .prepare_cached(
                     "INSERT OR REPLACE INTO episode_sentence
-                     (namespace, episode, version, key, from_char, to_char)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                     (namespace, episode, version, key, from_char, to_char, checksum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+                     row_sum(?2, ?3, ?4 & 1099511627775, ?5, ?6))",
                 )?
                 .execute(params![ns.id, id, version, ns.key(s.turn), s.start, s.end])?;
         }
@@ -90,8 +95,9 @@ impl Store {
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO semantic_fact
-                 (namespace, id, episode, key, from_char, to_char, reasons)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                 (namespace, id, episode, key, from_char, to_char, reasons, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+                 row_sum(?2, ?3, ?4 & 1099511627775, ?5, ?6, ?7))",
             )?
             .execute(params![
                 ns.id,
@@ -105,8 +111,9 @@ impl Store {
         for h in &f.held {
             self.conn
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO semantic_topic (namespace, fact, topic, value, replaced_by)
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
+                    "INSERT OR REPLACE INTO semantic_topic
+                     (namespace, fact, topic, value, replaced_by, checksum)
+                     VALUES (?1, ?2, ?3, ?4, ?5, row_sum(?2, ?3, ?4, ?5))",
                 )?
                 .execute(params![
                     ns.id,
@@ -125,7 +132,8 @@ impl Store {
             for sql in [
                 "DELETE FROM semantic_fact WHERE namespace = ?1 AND id = ?2",
                 "DELETE FROM semantic_topic WHERE namespace = ?1 AND fact = ?2",
-                "UPDATE semantic_topic SET replaced_by = NULL
+                "DELETE FROM wording WHERE namespace = ?1 AND fact = ?2",
+                "UPDATE semantic_topic SET replaced_by = NULL, checksum = row_sum(fact, topic, value, NULL)
                  WHERE namespace = ?1 AND replaced_by = ?2",
             ] {
                 self.conn
@@ -142,9 +150,12 @@ impl Store {
             "DELETE FROM unit WHERE key = ?2 AND ?1 > 0",
             "DELETE FROM episode_source WHERE namespace = ?1 AND key = ?2",
             "DELETE FROM episode_sentence WHERE namespace = ?1 AND key = ?2",
-            "UPDATE semantic_topic SET replaced_by = NULL WHERE namespace = ?1 AND replaced_by IN
+            "UPDATE semantic_topic SET replaced_by = NULL, checksum = row_sum(fact, topic, value, NULL)
+             WHERE namespace = ?1 AND replaced_by IN
              (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
             "DELETE FROM semantic_topic WHERE namespace = ?1 AND fact IN
+             (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
+            "DELETE FROM wording WHERE namespace = ?1 AND fact IN
              (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
             "DELETE FROM semantic_fact WHERE namespace = ?1 AND key = ?2",
         ] {
@@ -157,6 +168,7 @@ impl Store {
 
     /// Erases all of it in one memory.
     pub(super) fn erase_gathered(&self, ns: &Namespace) -> Result<()> {
+        self.erase_wordings(ns)?;
         let (from, to) = ns.range();
         self.conn
             .execute("DELETE FROM unit WHERE key >= ?1 AND key < ?2", [from, to])?;
@@ -211,6 +223,7 @@ impl Store {
                 sentences: Vec::new(),
                 vector: Vec::new(),
                 cohesion: 0.0,
+                text: None,
             })
         })?;
         let mut episodes: Vec<Episode> = rows.collect::<rusqlite::Result<_>>()?;
@@ -246,6 +259,7 @@ impl Store {
                 reasons: reasons.split_whitespace().map(str::to_owned).collect(),
                 held: Vec::new(),
                 stems: Vec::new(),
+                wording: None,
             })
         })?;
         let mut facts: Vec<Fact> = rows.collect::<rusqlite::Result<_>>()?;

@@ -1,5 +1,6 @@
 //! Tables, and the migrations that lead to them from every released version.
 
+use super::sums;
 use crate::error::{Code, Error, Result};
 use rusqlite::Connection;
 
@@ -8,7 +9,7 @@ const APPLICATION_ID: i64 = 0x6562_6274;
 
 /// Each entry leads from the version of its index to the next. Never edit one
 /// that was released; append.
-const MIGRATIONS: [&str; 3] = [V1, V2, V3];
+const MIGRATIONS: [&str; 5] = [V1, V2, V3, V4, V5];
 
 /// The newest schema version.
 pub const LATEST: usize = MIGRATIONS.len();
@@ -152,6 +153,63 @@ CREATE TABLE semantic_topic (
 ) WITHOUT ROWID;
 ";
 
+/// What a language model said and wrote: kept like the turns, so that nothing is asked twice.
+const V4: &str = "
+CREATE TABLE assessment (
+    key INTEGER PRIMARY KEY,
+    lifecycle INTEGER,
+    utility REAL,
+    failed TEXT,
+    calls INTEGER NOT NULL,
+    tokens INTEGER NOT NULL
+);
+-- One row a version of an episode that was, or is, to be written; turns are lists of ids.
+CREATE TABLE writing (
+    namespace INTEGER NOT NULL,
+    episode INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    sources TEXT NOT NULL,
+    fresh TEXT NOT NULL,
+    past TEXT,
+    text TEXT,
+    facts TEXT,
+    failed TEXT,
+    drawn TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (namespace, episode, version)
+) WITHOUT ROWID;
+CREATE TABLE wording (
+    namespace INTEGER NOT NULL,
+    fact INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    drawn TEXT NOT NULL,
+    PRIMARY KEY (namespace, fact)
+) WITHOUT ROWID;
+";
+
+/// Checksums; `prepare` fills them in for what is there already.
+const V5: &str = "
+ALTER TABLE turn ADD COLUMN checksum INTEGER;
+ALTER TABLE derived ADD COLUMN checksum INTEGER;
+ALTER TABLE token_vector ADD COLUMN checksum INTEGER;
+ALTER TABLE lineage ADD COLUMN checksum INTEGER;
+ALTER TABLE decision ADD COLUMN checksum INTEGER;
+ALTER TABLE gate ADD COLUMN checksum INTEGER;
+ALTER TABLE link ADD COLUMN checksum INTEGER;
+ALTER TABLE unit ADD COLUMN checksum INTEGER;
+ALTER TABLE episode ADD COLUMN checksum INTEGER;
+ALTER TABLE episode_source ADD COLUMN checksum INTEGER;
+ALTER TABLE episode_sentence ADD COLUMN checksum INTEGER;
+ALTER TABLE semantic_fact ADD COLUMN checksum INTEGER;
+ALTER TABLE semantic_topic ADD COLUMN checksum INTEGER;
+ALTER TABLE assessment ADD COLUMN checksum INTEGER;
+ALTER TABLE writing ADD COLUMN checksum INTEGER;
+ALTER TABLE wording ADD COLUMN checksum INTEGER;
+";
+
 /// Settings of a writing connection, then the schema, created or migrated.
 pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -171,10 +229,17 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -16384;"
     ))?;
+    sums::register(conn)?;
     for (from, migration) in MIGRATIONS.iter().enumerate().skip(version(conn)?) {
+        let fill = if from + 1 == sums::SINCE {
+            sums::fill()
+        } else {
+            String::new()
+        };
         conn.execute_batch(&format!(
             "BEGIN IMMEDIATE;
              {migration}
+             {fill}
              PRAGMA application_id = {APPLICATION_ID};
              PRAGMA user_version = {};
              COMMIT;",
@@ -184,8 +249,8 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     Ok(())
 }
 
-/// An error unless the file is an ebbtide store of a known version.
-pub fn check(conn: &Connection) -> Result<()> {
+/// The version of an ebbtide store; an error unless it is one of a known version.
+pub fn check(conn: &Connection) -> Result<usize> {
     let id: i64 = conn.query_row("PRAGMA application_id", [], |r| r.get(0))?;
     if id != APPLICATION_ID {
         return Err(Error::new(
@@ -203,7 +268,7 @@ pub fn check(conn: &Connection) -> Result<()> {
             ),
         ));
     }
-    Ok(())
+    Ok(found)
 }
 
 fn version(conn: &Connection) -> Result<usize> {

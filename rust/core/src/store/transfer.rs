@@ -4,7 +4,7 @@
 //! of all before it. Keys are interaction ids: the memory may get another number in
 //! another store. Blobs are base64.
 
-use super::{Namespace, Store, id_of, schema};
+use super::{Namespace, Store, id_of, schema, sums};
 use crate::error::{Code, Error, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -21,14 +21,14 @@ const VERSION: u64 = 1;
 const LONGEST: u64 = 1 << 30;
 
 /// A table of a memory.
-struct Table {
-    name: &'static str,
+pub(super) struct Table {
+    pub name: &'static str,
     /// Columns that hold a turn's key.
-    keys: &'static [&'static str],
+    pub keys: &'static [&'static str],
     /// What its rows are ordered by.
     order: &'static str,
     /// Whether a column says whose a row is; else its first key does.
-    namespaced: bool,
+    pub namespaced: bool,
 }
 
 const fn table(name: &'static str, keys: &'static [&'static str], order: &'static str) -> Table {
@@ -54,7 +54,7 @@ const fn namespaced(
 }
 
 /// Every table that holds something of a memory.
-const TABLES: [Table; 14] = [
+pub(super) const TABLES: [Table; 17] = [
     table("turn", &["key"], "key"),
     namespaced("external", &["key"], "external_id"),
     table(
@@ -77,6 +77,9 @@ const TABLES: [Table; 14] = [
     ),
     namespaced("semantic_fact", &["key"], "id"),
     namespaced("semantic_topic", &[], "fact, topic"),
+    table("assessment", &["key"], "key"),
+    namespaced("writing", &[], "episode, version"),
+    namespaced("wording", &[], "fact"),
 ];
 
 impl Store {
@@ -85,23 +88,13 @@ impl Store {
         // One state of the store, though another process writes meanwhile.
         let state = self.conn.unchecked_transaction()?;
         let ns = self.known_namespace(name)?;
-        let mut name = path.as_os_str().to_owned();
-        name.push(".partial");
-        let partial = Path::new(&name);
-        let written = self.write_rows(&ns, partial).and_then(|rows| {
-            std::fs::rename(partial, path).map_err(|e| unwritable(path, &e))?;
-            Ok(rows)
-        });
-        if written.is_err() {
-            // The error to report is the first one.
-            let _ = std::fs::remove_file(partial);
-        }
+        let written = complete(path, |partial| self.write_rows(&ns, partial));
         state.finish()?;
         written
     }
 
     fn write_rows(&self, ns: &Namespace, path: &Path) -> Result<u64> {
-        let file = std::fs::File::create(path).map_err(|e| unwritable(path, &e))?;
+        let file = new_file(path)?;
         let mut out = Hashed {
             inner: BufWriter::new(file),
             hash: Sha256::new(),
@@ -182,7 +175,9 @@ impl Store {
         if header.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
             return Err(lines.bad("it is not a memory that `ebbtide export` wrote"));
         }
-        let (version, scheme) = (header["version"].as_u64(), header["schema"].as_u64());
+        // Never by `[…]`: that panics where a key is not there.
+        let number = |key: &str| header.get(key).and_then(serde_json::Value::as_u64);
+        let (version, scheme) = (number("version"), number("schema"));
         if version != Some(VERSION) || scheme.is_none_or(|s| s > schema::LATEST as u64) {
             return Err(Error::new(
                 Code::SchemaVersion,
@@ -197,7 +192,7 @@ impl Store {
             text("namespace"),
             text("analyser"),
             text("token_counter"),
-            header.get("next_id").and_then(serde_json::Value::as_u64),
+            number("next_id"),
         ) else {
             return Err(lines.bad("its first line lacks a field"));
         };
@@ -216,6 +211,15 @@ impl Store {
             ns.analyser.clone_from(&analyser);
             store.update_namespace(&ns)?;
             let rows = store.read_rows(&ns, &mut lines)?;
+            // A release without checksums wrote none.
+            store.conn.execute_batch(&sums::fill())?;
+            for summed in &sums::SUMMED {
+                if let Some(key) = store.unsound(&ns, summed)?.first() {
+                    let turn = key.map(|k| format!("turn {}: ", id_of(k)));
+                    let turn = turn.unwrap_or_default();
+                    return Err(lines.bad(&format!("{turn}{}", summed.damage)));
+                }
+            }
             Ok((name.clone(), rows))
         })
     }
@@ -228,7 +232,9 @@ impl Store {
                 return Err(lines.bad("it ends early; copy it again"));
             };
             if line.get("end").is_some() {
-                if line["rows"].as_u64() != Some(count) || line["sha256"].as_str() != Some(&*sum) {
+                let rows = line.get("rows").and_then(serde_json::Value::as_u64);
+                let named = line.get("sha256").and_then(|s| s.as_str());
+                if rows != Some(count) || named != Some(&*sum) {
                     return Err(lines.bad("it was altered or damaged; copy it again"));
                 }
                 return match lines.next()? {
@@ -369,6 +375,34 @@ fn hex(hash: &Sha256) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
+/// Writes a file under another name beside it, then gives it its own: complete or not
+/// there at all.
+pub(super) fn complete<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    let partial = Path::new(&name);
+    let written = write(partial).and_then(|value| {
+        std::fs::rename(partial, path).map_err(|e| unwritable(path, &e))?;
+        Ok(value)
+    });
+    if written.is_err() {
+        // The error to report is the first one.
+        let _ = std::fs::remove_file(partial);
+    }
+    written
+}
+
+/// A file that was not there: what a killed process left is removed, and a link that
+/// somebody put in its place is not followed.
+pub(super) fn new_file(path: &Path) -> Result<std::fs::File> {
+    let _ = std::fs::remove_file(path);
+    let made = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .open(path);
+    made.map_err(|e| unwritable(path, &e))
+}
+
 fn unwritable(path: &Path, error: &std::io::Error) -> Error {
     Error::new(
         Code::StoreOpen,
@@ -379,6 +413,57 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// A line of a file, sound or not: what it lacks, has too much, or has of another kind.
+    fn lines() -> impl Strategy<Value = Vec<String>> {
+        let table = prop_oneof![
+            (0..TABLES.len()).prop_map(|i| TABLES[i].name.to_owned()),
+            "[a-z_]{0,9}",
+        ];
+        let column = prop_oneof!["key|older|newer|text|role|facts|spans", "[ -~]{0,6}"];
+        let value = prop_oneof![
+            any::<i64>().prop_map(|x| json!(x)),
+            any::<f64>().prop_map(|x| json!(x)),
+            any::<Option<bool>>().prop_map(|x| json!(x)),
+            ".{0,6}".prop_map(|x| json!(x)),
+            "[A-Za-z0-9+/=]{0,8}".prop_map(|x| json!({ "base64": x })),
+            Just(json!([1])),
+        ];
+        let row = prop::collection::btree_map(column, value, 0..5);
+        let line = (table, row).prop_map(|(t, r)| json!({ "table": t, "row": r }).to_string());
+        prop::collection::vec(prop_oneof![4 => line, 1 => ".{0,30}"], 0..6)
+    }
+
+    proptest! {
+        #[test]
+        fn no_lines_do_more_than_be_refused(lines in lines(), rows in 0u64..6) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("memory.jsonl");
+            let header = json!({
+                "format": FORMAT, "version": VERSION, "schema": schema::LATEST,
+                "namespace": "ana", "next_id": 9, "analyser": "x", "token_counter": "x",
+            });
+            let mut text = format!("{header}\n");
+            for line in &lines {
+                text.push_str(line);
+                text.push('\n');
+            }
+            let mut hash = Sha256::new();
+            hash.update(&text);
+            let end = json!({ "end": true, "rows": rows, "sha256": hex(&hash) });
+            std::fs::write(&path, format!("{text}{end}\n")).unwrap();
+            let mut store = Store::in_memory().unwrap();
+            match store.import(&path, None) {
+                Ok((_, count)) => prop_assert_eq!(count, lines.len() as u64),
+                Err(e) => {
+                    prop_assert_eq!(e.code, Code::InputTranscript);
+                    prop_assert!(store.namespaces().unwrap().is_empty());
+                    prop_assert_eq!(store.check().unwrap(), Vec::new());
+                }
+            }
+        }
+    }
 
     #[test]
     fn no_table_is_forgotten() {

@@ -1,5 +1,6 @@
 //! Writing. Every function here runs inside `Store::transaction`.
 
+use super::sums::{self, turn_sum};
 use super::{Namespace, Store};
 use crate::error::Result;
 use crate::lineage::Edge;
@@ -19,6 +20,18 @@ pub struct TurnRow<'a> {
     pub turn: &'a NewTurn,
 }
 
+const ARCHIVE: &str = concat!(
+    "UPDATE turn SET archived = 1, checksum = ",
+    turn_sum!("turn.tokens", "1"),
+    " WHERE key = ?1"
+);
+
+const SET_TOKENS: &str = concat!(
+    "UPDATE turn SET tokens = ?2, checksum = ",
+    turn_sum!("?2", "turn.archived"),
+    " WHERE key = ?1"
+);
+
 impl Store {
     /// Journals the raw turn.
     pub fn insert_turn(&self, ns: &Namespace, row: &TurnRow<'_>) -> Result<()> {
@@ -32,8 +45,10 @@ impl Store {
         self.conn
             .prepare_cached(
                 "INSERT INTO turn (key, record_id, external_id, role, speaker, text, timestamp, utc,
-                 naive, session_id, provenance, metadata, received_at, tokens)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 naive, session_id, provenance, metadata, received_at, tokens, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
+                 row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
+                 ?14, 0))",
             )?
             .execute(params![
                 key,
@@ -79,8 +94,9 @@ impl Store {
         self.conn
             .prepare_cached(
                 "INSERT OR REPLACE INTO derived (key, divergence, z_content, z_op, z_prov, omega_raw,
-                 omega, facts, spans, vectors, card_vectors)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                 omega, facts, spans, vectors, card_vectors, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
+                 row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11))",
             )?
             .execute(params![
                 ns.key(id),
@@ -99,7 +115,8 @@ impl Store {
             let tokens = pack_tokens(&analysed.passages);
             self.conn
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO token_vector (key, vectors) VALUES (?1, ?2)",
+                    "INSERT OR REPLACE INTO token_vector (key, vectors, checksum)
+                     VALUES (?1, ?2, row_sum(?1 & 1099511627775, ?2))",
                 )?
                 .execute(params![ns.key(id), tokens])?;
         }
@@ -108,9 +125,7 @@ impl Store {
 
     /// Moves a turn from the active memory to the archive.
     pub fn archive_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
-        self.conn
-            .prepare_cached("UPDATE turn SET archived = 1 WHERE key = ?1")?
-            .execute([ns.key(id)])?;
+        self.conn.prepare_cached(ARCHIVE)?.execute([ns.key(id)])?;
         Ok(())
     }
 
@@ -118,8 +133,9 @@ impl Store {
     pub fn insert_edge(&self, ns: &Namespace, edge: &Edge) -> Result<()> {
         self.conn
             .prepare_cached(
-                "INSERT OR IGNORE INTO lineage (older, newer, relation, topic, by_caller)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR IGNORE INTO lineage (older, newer, relation, topic, by_caller, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5,
+                 row_sum(?1 & 1099511627775, ?2 & 1099511627775, ?3, ?4, ?5))",
             )?
             .execute(params![
                 ns.key(edge.older),
@@ -143,7 +159,8 @@ impl Store {
     ) -> Result<()> {
         self.conn
             .prepare_cached(
-                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail, checksum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5))",
             )?
             .execute(params![key, at.cast_signed(), seq, kind, detail])?;
         Ok(())
@@ -162,7 +179,7 @@ impl Store {
     /// Sets a turn's token count (after a change of the counter).
     pub fn set_tokens(&self, ns: &Namespace, id: u64, tokens: u32) -> Result<()> {
         self.conn
-            .prepare_cached("UPDATE turn SET tokens = ?2 WHERE key = ?1")?
+            .prepare_cached(SET_TOKENS)?
             .execute(params![ns.key(id), tokens])?;
         Ok(())
     }
@@ -170,6 +187,7 @@ impl Store {
     /// Erases one turn from every table.
     pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
+        self.erase_drawn_on(ns, id)?;
         self.erase_gathered_of(ns, id)?;
         let key = ns.key(id);
         for sql in [
@@ -177,6 +195,7 @@ impl Store {
             "DELETE FROM lineage WHERE (older = ?1 OR newer = ?1) AND ?2 > 0",
             "DELETE FROM decision WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM gate WHERE key = ?1 AND ?2 > 0",
+            "DELETE FROM assessment WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM link WHERE (newer = ?1 OR older = ?1) AND ?2 > 0",
             "DELETE FROM derived WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM token_vector WHERE key = ?1 AND ?2 > 0",
@@ -199,6 +218,7 @@ impl Store {
             [from, to],
         )?;
         self.erase_derived(ns)?;
+        self.erase_written(ns)?;
         self.conn
             .execute("DELETE FROM turn WHERE key >= ?1 AND key < ?2", [from, to])?;
         Ok(())
@@ -223,8 +243,14 @@ impl Store {
             "DELETE FROM lineage WHERE older >= ?1 AND older < ?2 AND by_caller = 0",
             [from, to],
         )?;
+        let active = turn_sum!("turn.tokens", "0");
         self.conn.execute(
-            "UPDATE turn SET archived = 0 WHERE key >= ?1 AND key < ?2",
+            // One that is damaged keeps its sum: it must not pass for sound.
+            &format!(
+                "UPDATE turn SET archived = 0, checksum = {active}
+                 WHERE key >= ?1 AND key < ?2 AND archived <> 0 AND checksum IS {}",
+                sums::TURN
+            ),
             [from, to],
         )?;
         Ok(())

@@ -26,6 +26,8 @@ pub struct Episode {
     pub vector: Vec<i16>,
     /// Length of that mean: how close its units lie, in [0, 1].
     pub cohesion: f64,
+    /// What a language model made of it, in place of its sentences.
+    pub text: Option<String>,
 }
 
 impl Episode {

@@ -51,6 +51,17 @@ pub struct Fact {
     pub held: Vec<Held>,
     /// Stems of its content words; rebuilt at opening.
     pub stems: Vec<String>,
+    /// How a language model put it, in place of the sentence.
+    pub wording: Option<Wording>,
+}
+
+/// A fact in a language model's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wording {
+    /// The words.
+    pub text: String,
+    /// Every turn they may draw on, in id order: what the model had before it.
+    pub drawn: Vec<InteractionId>,
 }
 
 impl Fact {
@@ -126,7 +137,7 @@ fn reasons(span: &Span, facts: &Facts, speaker: &str) -> Vec<&'static str> {
 
 /// What the cards of a sentence say of topics with one value. What an assistant says
 /// of the user never takes the place of what the user said.
-fn held(span: &Span, facts: &Facts, role: &str) -> Vec<Held> {
+pub fn held(span: &Span, facts: &Facts, role: &str) -> Vec<Held> {
     let mut found: Vec<Held> = Vec::new();
     if role == "assistant" {
         return found;
@@ -193,7 +204,8 @@ pub fn contradicts(fact: &Fact, held: &[Held]) -> bool {
     })
 }
 
-fn tells(fact: &Fact, d: &Detail, share: f64, idf: &dyn Fn(&str) -> f64) -> bool {
+/// Whether a stored fact holds that share of a detail's content.
+pub fn tells(fact: &Fact, d: &Detail, share: f64, idf: &dyn Fn(&str) -> f64) -> bool {
     let stems: BTreeSet<&str> = fact.stems.iter().map(String::as_str).collect();
     covered(&d.sentence.stems, &stems, idf) >= share
 }
@@ -295,6 +307,7 @@ mod tests {
             reasons: vec!["first_person".into()],
             held: vec![lives_in(value)],
             stems: vec!["live".into(), value.into()],
+            wording: None,
         }
     }
 
@@ -374,6 +387,7 @@ mod tests {
         assert_eq!(left, [new]);
         let known = Fact {
             stems: vec!["allergy".into(), "nut".into()],
+            wording: None,
             ..fact(7, 0, "x")
         };
         assert!(refine(both, &episode, &[&known], &p, &one).is_empty());

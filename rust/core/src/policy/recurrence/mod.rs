@@ -3,8 +3,9 @@
 //! Turns form units (`units`); a unit that resembles an episode extends it, one that
 //! resembles enough earlier units makes one (`trigger`); an episode is the sentences
 //! that tell most of its units (`sentences`, `episodes`), and what it leaves out is
-//! kept as facts (`facts`). Nothing here holds text of its own: episodes and facts are
-//! spans of turns, so an erased turn cannot live on in them.
+//! kept as facts (`facts`). Both are spans of turns, so an erased turn cannot live on in
+//! them; where a language model puts them in words of its own, these go with every turn
+//! that they may draw on.
 
 pub mod episodes;
 pub mod facts;

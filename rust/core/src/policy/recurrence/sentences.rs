@@ -36,6 +36,11 @@ pub struct Sentence {
     pub centroid: f64,
 }
 
+/// Stems of a turn's content terms.
+pub fn content(facts: &Facts) -> BTreeSet<String> {
+    facts.terms.iter().map(|t| stem(&fold(t))).collect()
+}
+
 /// The telling sentences of a turn: no questions, nothing without content.
 pub fn telling(
     turn: InteractionId,
@@ -44,7 +49,7 @@ pub fn telling(
     facts: &Facts,
     omega: f64,
 ) -> Vec<Sentence> {
-    let content: BTreeSet<String> = facts.terms.iter().map(|t| stem(&fold(t))).collect();
+    let content = content(facts);
     let chars: Vec<char> = text.chars().collect();
     let mut found = Vec::new();
     for (start, end) in render::sentences(text) {
@@ -81,7 +86,7 @@ fn trimmed(chars: &[char], start: usize, end: usize) -> Option<(usize, usize)> {
 }
 
 /// The words of a sentence whose stem is one of the turn's content terms.
-fn content_stems(sentence: &str, content: &BTreeSet<String>) -> Vec<String> {
+pub fn content_stems(sentence: &str, content: &BTreeSet<String>) -> Vec<String> {
     let stems: BTreeSet<String> = words(sentence)
         .iter()
         .map(|w| stem(w))

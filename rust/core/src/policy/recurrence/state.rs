@@ -8,7 +8,7 @@ use crate::order::best_first;
 use crate::types::InteractionId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Units, episodes and facts by number. Nothing in it is text.
+/// Units, episodes and facts by number.
 #[derive(Debug, Clone, Default)]
 pub struct Recurrence {
     units: BTreeMap<InteractionId, Unit>,
@@ -152,9 +152,12 @@ impl Recurrence {
         self.promote_again();
     }
 
-    /// Drops the facts that stood in a turn, and what they replaced stands again.
+    /// Drops the facts that stood in a turn or may draw on it, and what they replaced
+    /// stands again.
     pub fn forget_facts_of(&mut self, turn: InteractionId) -> BTreeSet<u64> {
-        let gone = self.facts.values().filter(|f| f.span.turn == turn);
+        let drawn = |f: &Fact| f.wording.as_ref().is_some_and(|w| w.drawn.contains(&turn));
+        let gone = self.facts.values();
+        let gone = gone.filter(|f| f.span.turn == turn || drawn(f));
         let gone: BTreeSet<u64> = gone.map(|f| f.id).collect();
         self.forget_facts(&gone);
         gone
@@ -228,6 +231,7 @@ mod tests {
                 replaced_by,
             }],
             stems: Vec::new(),
+            wording: None,
         }
     }
 
@@ -245,6 +249,7 @@ mod tests {
             sentences: Vec::new(),
             vector: quantise(&[1.0, 0.0]),
             cohesion: 1.0,
+            text: None,
         });
         assert!(state.is_promoted(0) && state.is_promoted(2) && !state.is_promoted(4));
         assert_eq!(state.consolidated_in(3), [9]);
@@ -253,6 +258,19 @@ mod tests {
         assert!(state.unit_of(1).is_none());
         state.forget_episode(9);
         assert!(!state.is_promoted(0));
+    }
+
+    #[test]
+    fn the_nearest_standing_facts_come_first() {
+        let mut state = Recurrence::default();
+        for turn in 0..5 {
+            state.put_fact(fact(turn, "rome", (turn == 3).then_some(9)));
+        }
+        // Eq. 8: the k most similar; the third is superseded, equal ones go by number.
+        let near = |turn: InteractionId| [0.2, 0.9, 0.5, 1.0, 0.5][turn as usize];
+        let ids = |k| -> Vec<u64> { state.nearest_facts(k, near).iter().map(|f| f.id).collect() };
+        assert_eq!(ids(3), [number(1, 0), number(2, 0), number(4, 0)]);
+        assert_eq!(ids(9).len(), 4);
     }
 
     #[test]

@@ -176,6 +176,7 @@ mod tests {
                 sentences: Vec::new(),
                 vector,
                 cohesion,
+                text: None,
             }
         };
         // cos 30° and cos 50°: 0.754 on average; to their mean alone it would be 0.766.

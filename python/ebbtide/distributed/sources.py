@@ -1,0 +1,171 @@
+"""Which conversations there are: files, directories and patterns, in one fixed order."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ebbtide.errors import EbbtideError, InputError
+from ebbtide.transcripts import (
+    Lines,
+    TurnReader,
+    check_transcript,
+    read_lines,
+    read_transcripts,
+    split_messages,
+)
+
+__all__ = ["Reader", "Source", "find_files", "list_sources"]
+
+_ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One conversation and where it stands.
+
+    Attributes:
+        conversation: Its name: the file's, below the folder that all files share,
+            and within a file that holds several its own id behind it.
+        file: The file's name below that folder.
+        path: The file.
+        data_sha256: Of the file.
+        place: Which one it is of a file of benchmark samples, from 0.
+        lines: Its lines, where a file was split by a field.
+        failure: Message and code of what makes the file unreadable as a whole.
+    """
+
+    conversation: str
+    file: str
+    path: Path
+    data_sha256: str
+    place: int | None = None
+    lines: tuple[Lines, ...] | None = None
+    failure: tuple[str, str] | None = None
+
+
+def find_files(given: Iterable[str | Path], *, but: Path | None = None) -> list[Path]:
+    """The files that are meant, each once, ordered by path.
+
+    Args:
+        given: Files; directories, of which everything below that ends like a
+            transcript is taken, hidden files left out; patterns like ``2024/**/*.jsonl``.
+        but: An absolute path; what is below it is left out.
+
+    Raises:
+        InputError: ``input.transcript``: one of them is, or leads to, no file.
+    """
+    found: set[Path] = set()
+    for one in given:
+        path = Path(one)
+        if path.is_dir():
+            files = list(_below(path))
+        elif path.exists() or not glob.has_magic(str(one)):
+            files = [path]
+        else:
+            files = [Path(name) for name in glob.glob(str(one), recursive=True)]  # noqa: PTH207
+            files = [file for file in files if file.is_file()]
+        if not files or not all(file.is_file() for file in files):
+            raise InputError(f"there is no transcript file at {one}", "input.transcript")
+        found.update(Path(os.path.abspath(file)) for file in files)  # noqa: PTH100
+    if but is not None:
+        found = {path for path in found if not path.is_relative_to(but)}
+    if not found:
+        raise InputError("name at least one transcript", "input.transcript")
+    return sorted(found, key=lambda path: path.parts)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not hidden and path.name.endswith(_ENDINGS) and path.is_file():
+            yield path
+
+
+def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator[Source]:
+    """The conversations of all files, in order; a file that cannot be read is one with a failure.
+
+    Args:
+        files: Absolute paths, ordered.
+        split_by: The field that tells the conversations of a JSON Lines file apart.
+    """
+    from ebbtide.evals.provenance import file_sha256
+
+    root = Path(os.path.commonpath([path.parent for path in files]))
+    shown = [path.relative_to(root).as_posix() for path in files]
+    stems = Counter(map(_stem, shown))
+    for path, file in zip(files, shown, strict=True):
+        name = _stem(file) if stems[_stem(file)] == 1 else file
+        whole = Source(name, file, path, "")
+        try:
+            whole = replace(whole, data_sha256=file_sha256(path))
+            yield from _renamed(list(_within(whole, split_by)))
+        except EbbtideError as error:
+            yield replace(whole, failure=(str(error), error.code))
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+
+
+def _within(whole: Source, split_by: str | None) -> Iterator[Source]:
+    if check_transcript(whole.path):
+        for place, transcript in enumerate(read_transcripts(whole.path)):
+            name = f"{whole.conversation}/{transcript.name}"
+            yield replace(whole, conversation=name, place=place)
+    elif split_by is None:
+        yield whole
+    else:
+        for value, lines in split_messages(whole.path, split_by).items():
+            name = f"{whole.conversation}/{value}"
+            yield replace(whole, conversation=name, lines=tuple(lines))
+
+
+def _renamed(sources: list[Source]) -> Iterator[Source]:
+    """An id that came before in the file gets ``#2``, ``#3`` and so on."""
+    from ebbtide.evals.datasets.fields import UniqueNames
+
+    unique = UniqueNames()
+    for source in sources:
+        yield replace(source, conversation=unique(source.conversation))
+
+
+class Reader:
+    """Opens conversations; samples of a file that are asked for in order cost one pass."""
+
+    def __init__(self) -> None:
+        """Nothing is open yet."""
+        self._file: tuple[Path, str] | None = None
+        self._next = 0
+        self._samples: Iterator[TurnReader] = iter(())
+
+    def turns(self, source: Source) -> TurnReader:
+        """The turns of a conversation.
+
+        Raises:
+            InputError: If its file cannot be read.
+        """
+        if source.failure is not None:
+            raise InputError(*source.failure)
+        if source.lines is not None:
+            return read_lines(source.path, source.lines)
+        if source.place is None:
+            return next(read_transcripts(source.path)).turns
+        return self._sample(source)
+
+    def _sample(self, source: Source) -> TurnReader:
+        assert source.place is not None
+        if self._file != (source.path, source.data_sha256) or source.place < self._next:
+            self._file = (source.path, source.data_sha256)
+            self._samples = (found.turns for found in read_transcripts(source.path))
+            self._next = 0
+        for turns in self._samples:
+            self._next += 1
+            if self._next > source.place:
+                return turns
+        message = f"{source.path} holds no conversation {source.place + 1} any more"
+        raise InputError(message, "input.transcript")

@@ -1,0 +1,214 @@
+"""From the start of a daemon to its end, and what a killed one leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from reference.stand_ins import scripted
+
+from ebbtide import Config, ExternalError, Memory, StoreError, connect
+from ebbtide.daemon.server import Settings
+
+from .conftest import Served, serving
+from .processes import SCRIPT, daemon
+
+COMMAND = [sys.executable, "-c", "from ebbtide.cli import main; main()", "serve"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_running_requests_finish(
+    store_path: Path, stub: Config, number: signal.Signals
+) -> None:
+    with daemon(store_path) as (process, address):
+        failures: list[BaseException] = []
+
+        def add() -> None:
+            try:
+                with connect(address) as memory:
+                    assert memory.add("wait 1 for this").accepted == 1
+            except BaseException as error:
+                failures.append(error)
+
+        with connect(address) as memory:
+            memory.add(**scripted(0))
+            memory.add(**scripted(1), wait="journalled")
+        thread = threading.Thread(target=add)
+        thread.start()
+        assert process.stdout is not None
+        assert process.stdout.readline() == "analysing\n"
+        with connect(address) as idle:  # its open connection holds nothing up
+            process.send_signal(number)
+            thread.join(30)
+            assert failures == []
+            assert process.wait(30) == 0
+            assert idle.namespace == "default"
+        assert process.stdout.readline() == "ended\n"
+        assert not Path(address).exists()
+    with Memory.open(store_path, config=stub, read_only=True) as memory:
+        assert memory.stats()["pending"] == 0
+        assert [turn.text for turn in memory.turns()][2] == "wait 1 for this"
+
+
+def test_a_killed_daemon_loses_nothing_and_its_socket_is_replaced(store_path: Path) -> None:
+    with daemon(store_path) as (process, address):
+        with connect(address) as memory:
+            memory.add_many(scripted(n) for n in range(20))
+            digest = memory.digest()
+        process.kill()
+        process.wait(30)
+        assert Path(address).exists()
+        with daemon(store_path) as (_, again), connect(again) as memory:
+            assert again == address
+            assert memory.digest() == digest
+
+
+def test_a_store_has_one_daemon(store_path: Path, tmp_path: Path, stub: Config) -> None:
+    with daemon(store_path) as (process, address):
+        second = subprocess.run(
+            [sys.executable, str(SCRIPT), str(store_path), str(tmp_path / "other.sock")],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert second.returncode == 1
+        assert f"process {process.pid}" in second.stderr
+        with pytest.raises(StoreError) as caught:
+            Memory.open(store_path, config=stub)
+        assert caught.value.code == "store.locked"
+        # Readers need no daemon.
+        with connect(address) as memory:
+            memory.add("Tea.")
+        with Memory.open(store_path, config=stub, read_only=True) as memory:
+            assert len(memory) == 1
+
+
+def test_a_socket_in_use_is_refused_and_its_holder_named(
+    start: Callable[..., Served], tmp_path: Path
+) -> None:
+    place = tmp_path / "one.sock"
+    first = start(socket=place)
+    with (
+        pytest.raises(ExternalError, match=f"process {os.getpid()} listens on") as caught,
+        serving(Settings(tmp_path / "second.db", socket=place)),
+    ):
+        pass
+    assert caught.value.code == "daemon.address"
+    with first.connect() as memory:
+        assert memory.namespaces() == ["default"]
+
+
+def test_what_is_no_socket_is_not_replaced(tmp_path: Path, stub: Config) -> None:
+    file = tmp_path / "precious.txt"
+    file.write_text("words")
+    for place in (file, tmp_path, tmp_path / "missing" / "x.sock", tmp_path / ("x" * 120)):
+        with (
+            pytest.raises(ExternalError, match="--socket") as caught,
+            serving(Settings(tmp_path / "m.db", config=stub, socket=place)),
+        ):
+            pass
+        assert caught.value.code == "daemon.address"
+    assert file.read_text() == "words"
+
+
+def test_a_port_in_use_is_refused(tmp_path: Path, stub: Config) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(ExternalError, match=f"port {port}") as caught,
+            serving(Settings(tmp_path / "m.db", config=stub, port=port)),
+        ):
+            pass
+    assert caught.value.code == "daemon.address"
+    with serving(Settings(tmp_path / "m.db", config=stub, host="::1", port=0)) as served:
+        assert served.address.startswith("http://[::1]:")
+        with served.connect() as memory:
+            assert memory.health()["status"] == "ok"
+
+
+def test_a_socket_that_was_taken_over_is_left_alone(start: Callable[..., Served]) -> None:
+    served = start()
+    place = Path(served.address)
+    place.unlink()
+    place.write_text("somebody else's")
+    # The end of the test stops the daemon; what is there now is not the daemon's.
+
+
+def test_memories_that_nobody_uses_are_closed(
+    start: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ebbtide.daemon import service
+
+    monkeypatch.setattr(service, "_OPEN", 2)
+    served = start()
+    for round_ in range(2):
+        for name in "abcde":
+            with served.connect(name) as memory:
+                memory.add(f"turn {round_} of {name}")
+                assert len(memory) == round_ + 1
+
+
+def test_a_memory_is_erased_once_nobody_uses_it(start: Callable[..., Served]) -> None:
+    """Deleting waits for running requests, and adds after it begin anew."""
+    served = start()
+    stop = time.monotonic() + 1.5
+    failures: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            with served.connect("busy") as memory:
+                while time.monotonic() < stop:
+                    memory.add(f"turn of {number}")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=[n]) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    with served.connect("other") as memory:
+        while any(thread.is_alive() for thread in threads):
+            if "busy" in memory.namespaces():
+                memory.delete_namespace("busy")
+            time.sleep(0.05)
+    for thread in threads:
+        thread.join(30)
+    assert failures == []
+    with served.connect("busy") as memory:
+        ids = [turn.interaction_id for turn in memory.turns()]
+        assert ids == list(range(len(ids)))
+
+
+def test_the_command(store_path: Path) -> None:
+    with daemon(store_path, command=[*COMMAND, "--store", str(store_path), "--port", "0"]) as (
+        process,
+        said,
+    ):
+        token = Path(f"{store_path}.token")
+        assert token.read_text().strip() not in said
+        assert str(token) in said
+        address = said.partition(" at ")[2].partition(",")[0]
+        with connect(address, token=token, namespace="ana") as memory:
+            memory.add("I live in Lisbon.", speaker="Ana")
+            memory.add("I live in Porto now.", speaker="Ana")
+            assert memory.retrieve("Where does Ana live?")[0].turn.text == "I live in Porto now."
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    refused = subprocess.run(
+        [*COMMAND, "--store", str(store_path), "--port", "0", "--host", "0.0.0.0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert refused.returncode == 2
+    assert "loopback" in refused.stderr
+    nothing = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
+    assert nothing.returncode == 2
+    assert "--store" in nothing.stderr
