@@ -9,7 +9,7 @@ DATA ?= ../shared/data
 RUNS ?= runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench performance reliability docs results wheel clean
+.PHONY: help setup demo test test-long lint bench performance reliability docs site results wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -80,6 +80,11 @@ reliability: setup ## Run the long suites and write docs/reliability.md from wha
 
 docs: setup ## Regenerate the generated pages of docs/
 	$(BIN)/python scripts/config_reference.py
+	$(BIN)/python scripts/cli_reference.py
+	$(BIN)/python scripts/concept_figures.py
+
+site: setup ## Build the documentation site into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 results: setup ## Evaluate on the public datasets in DATA and write docs/results.md (hours with PEER=DIR)
 	$(BIN)/ebbtide eval locomo --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/locomo $(if $(PEER),--peer $(PEER))

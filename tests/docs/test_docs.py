@@ -28,7 +28,7 @@ from ebbtide import _core
 from ebbtide.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 COMMAND_PAGES = [*PAGES, ROOT / "examples" / "README.md", ROOT / "CONTRIBUTING.md"]
 LINKED_PAGES = sorted(
     {
@@ -91,6 +91,7 @@ def load_script(name: str) -> ModuleType:
 def test_python_blocks_run_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    copy_examples(tmp_path)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "page"}
     for number, (language, code, expected) in enumerate(blocks(page)):
@@ -113,16 +114,24 @@ def test_a_page_that_lies_would_be_noticed(tmp_path: Path) -> None:
     ]
 
 
+def copy_examples(folder: Path) -> None:
+    """Put what the pages read into a folder: the beginning of the example, and an export."""
+    (folder / "examples").mkdir()
+    source = (ROOT / "examples" / "conversation.jsonl").read_text(encoding="utf-8")
+    turns = source.splitlines(keepends=True)[:SLICE_TURNS]
+    (folder / "examples" / "conversation.jsonl").write_text("".join(turns), encoding="utf-8")
+    shutil.copy(ROOT / "examples" / "chatgpt.json", folder / "examples")
+
+
 @pytest.fixture(scope="module")
 def small_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of the first turns of the example conversation, made through the facade."""
     folder = tmp_path_factory.mktemp("docs")
-    source = (ROOT / "examples" / "conversation.jsonl").read_text(encoding="utf-8")
-    lines = source.splitlines(keepends=True)[:SLICE_TURNS]
-    (folder / "conversation.jsonl").write_text("".join(lines), encoding="utf-8")
+    copy_examples(folder)
+    lines = (folder / "examples" / "conversation.jsonl").read_text(encoding="utf-8").splitlines()
     with ebbtide.Memory.open(folder / "small.db") as memory:
         memory.add_many(json.loads(line) for line in lines)
-    return folder
+    return folder / "small.db"
 
 
 def ebbtide_commands(page: Path, *, evaluating: bool = False) -> list[list[str]]:
@@ -134,36 +143,56 @@ def ebbtide_commands(page: Path, *, evaluating: bool = False) -> list[list[str]]
     ]
 
 
+def understand(words: list[str]) -> None:
+    """Have the command line take a command apart, without running it."""
+    command, rest = typer.main.get_command(app), words[1:]
+    context = command.make_context("ebbtide", rest)
+    while hasattr(command, "resolve_command"):
+        rest = [*context._protected_args, *context.args]
+        _, command, rest = command.resolve_command(context, rest)
+        context = command.make_context(command.name, list(rest), parent=context)
+
+
 @pytest.mark.parametrize(
     "page", [p for p in COMMAND_PAGES if ebbtide_commands(p, evaluating=True)], ids=name_of
 )
 def test_evaluation_commands_of_the_pages_are_understood(page: Path) -> None:
     for words in ebbtide_commands(page, evaluating=True):
-        command, rest = typer.main.get_command(app), words[1:]
-        context = command.make_context("ebbtide", rest)
-        while hasattr(command, "resolve_command"):
-            rest = [*context._protected_args, *context.args]
-            _, command, rest = command.resolve_command(context, rest)
-            context = command.make_context(command.name, list(rest), parent=context)
+        understand(words)
+
+
+def run_command(words: list[str], folder: Path) -> None:
+    """Run a command of `ebbtide` in a folder; `> FILE` at its end is understood."""
+    written = words[-1] if words[-2] == ">" else None
+    words = words[:-2] if written else words
+    done = subprocess.run(
+        [sys.executable, "-c", "from ebbtide.cli import main; main()", *words[1:]],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+    if written is not None:
+        (folder / written).write_text(done.stdout, encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", [p for p in COMMAND_PAGES if ebbtide_commands(p)], ids=name_of)
 def test_commands_of_the_pages_work(page: Path, small_store: Path, tmp_path: Path) -> None:
-    (tmp_path / "examples").mkdir()
-    shutil.copy(small_store / "conversation.jsonl", tmp_path / "examples")
-    shutil.copy(ROOT / "examples" / "chatgpt.json", tmp_path / "examples")
+    copy_examples(tmp_path)
     for words in ebbtide_commands(page):
         store = tmp_path / words[words.index("--store") + 1] if "--store" in words else None
         if store is not None and words[1] not in ("replay", "import") and not store.exists():
-            shutil.copy(small_store / "small.db", store)
-        done = subprocess.run(
-            [sys.executable, "-c", "from ebbtide.cli import main; main()", *words[1:]],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+            shutil.copy(small_store, store)
+        if words[1] == "serve":  # it ends when it is told to
+            understand(words)
+            continue
+        if words[1] == "bench":
+            # As the page has it, it measures for minutes; the sections run all the same.
+            understand(words)
+            words += ["--turns", "50", "--rounds", "1"]
+        run_command(words, tmp_path)
 
 
 def test_make_targets_of_the_pages_exist() -> None:
@@ -175,6 +204,46 @@ def test_make_targets_of_the_pages_exist() -> None:
         named |= set(re.findall(r"`make ([a-z-]+)`", page.read_text(encoding="utf-8")))
     assert {"demo", "test"} <= named
     assert named <= targets
+
+
+def test_the_command_line_reference_is_fresh() -> None:
+    script = load_script("cli_reference")
+    for which, page in script.PAGES.items():
+        assert page.read_text(encoding="utf-8") == script.render(which), (
+            "run: python scripts/cli_reference.py"
+        )
+    assert script.main(["--check"]) == 0
+
+
+def test_every_command_stands_beside_its_python_twin() -> None:
+    script = load_script("cli_reference")
+    names = [command.name for command in script.commands()]
+    assert {"ebbtide ask", "ebbtide config show", "ebbtide eval locomo"} <= set(names)
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in script.PAGES.values())
+    for name in names:
+        part = pages.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        beside = part.partition('<div class="beside" markdown>')[2].partition("</div>")[0]
+        shell, _, python = beside.partition("```python\n")
+        assert re.search(rf"^```sh\n(.*\n)*{name}\b", shell.strip(), re.MULTILINE), name
+        assert python.strip(), name
+
+
+def test_a_command_without_a_twin_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = load_script("cli_reference")
+    text = script.TWINS.read_text(encoding="utf-8")
+    short = tmp_path / "twins.md"
+    monkeypatch.setattr(script, "TWINS", short)
+    section = "## ebbtide stats\n\n" + script.twins(text)["ebbtide stats"]
+    for changed, said in (
+        (text.replace(section, ""), "ebbtide stats stands"),
+        (text + "\n## ebbtide dance\n", "ebbtide dance stands"),
+        (text.replace(section, "## ebbtide stats\n\nNo code."), "ebbtide stats needs"),
+    ):
+        short.write_text(changed, encoding="utf-8")
+        with pytest.raises(ValueError, match=said):
+            script.render("cli")
 
 
 def test_the_configuration_reference_is_fresh() -> None:
