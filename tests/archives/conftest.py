@@ -92,5 +92,8 @@ def figures() -> Iterator[dict[str, Any]]:
             "Turns shipped to a shared archive are neither lost nor doubled, though the server "
             "stops or the line breaks in the middle of a batch."
         )
-        text = json.dumps({"promise": promise, "figures": found}, indent=2)
+        text = json.dumps(
+            {"promise": promise, "test": "tests/archives/test_outages.py", "figures": found},
+            indent=2,
+        )
         (Path(folder) / "archives.json").write_text(text + "\n", encoding="utf-8")
