@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,31 @@ def test_a_policy_is_a_system(stub: Config, data: Path, name: str) -> None:
         ranking = system.rank(conversation.questions[0], 3)
         assert ranking is not None
         assert len(ranking.ids) == 3
+
+
+def with_remarks(data: Path, noisy: Path) -> None:
+    """Each conversation with the remarks of ``unseen_noise.json`` at places of a fixed draw."""
+    written = json.loads(Path(__file__).with_name("unseen_noise.json").read_text(encoding="utf-8"))
+    remarks = [text for kind in ("filler", "status", "tangent") for text in written[kind]]
+    samples = json.loads(gzip.decompress(data.read_bytes()))
+    draw, number = random.Random(5), 0
+    for sample_ in samples:
+        talk = sample_["conversation"]
+        sessions = [s for s in talk.values() if isinstance(s, list) and len(s) > 3]
+        for text in draw.sample(remarks, len(remarks)):
+            session = draw.choice(sessions)
+            at, number = draw.randrange(1, len(session)), number + 1
+            speaker = session[at - draw.randrange(2)]["speaker"]
+            turn = {"speaker": speaker, "dia_id": f"NOISE:{number:06x}", "text": text}
+            session.insert(at, turn)
+    noisy.write_text(json.dumps(samples), encoding="utf-8")
+
+
+@pytest.mark.long
+def test_remarks_that_no_rule_was_made_from(data_folder: Path, tmp_path: Path) -> None:
+    noisy = tmp_path / "noisy.json"
+    with_remarks(data_folder / "locomo" / "locomo_dev5.json.gz", noisy)
+    found = measure_gate(Source("unseen", noisy), Config("default"))
+    assert found.skipped["noise"][1] == 500
+    assert (found.share("noise") or 0.0) >= 0.75
+    assert (found.share("gold") or 1.0) <= 0.02
