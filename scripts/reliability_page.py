@@ -3,8 +3,8 @@
     python scripts/reliability_page.py runs/reliability
 
 Every file is one suite: ``{"promise": …, "test": "tests/…::…", "figures": {…},
-"seconds": …}``. The suites write it into the folder that EBBTIDE_FIGURES names; whatever is
-there goes onto the page, in the order of the promises.
+"seconds": …}``, the last where it took the time. The suites write it into the folder that
+EBBTIDE_FIGURES names; whatever is there goes onto the page, in the order of the promises.
 """
 
 from __future__ import annotations
@@ -64,12 +64,14 @@ def said(value: Any) -> str:
 
 def suite(name: str, found: Mapping[str, Any]) -> Iterator[str]:
     """One promise, its test, its command and its figures."""
-    yield from (f"## {name.replace('_', ' ').capitalize()}", "")
+    yield from (f"## {name.replace('_', ' ').replace('-', ' ').capitalize()}", "")
     promise = str(found["promise"])
     yield from (f"{promise[:1].upper()}{promise[1:].rstrip('.')}.", "")
     yield from ("```sh", command(str(found["test"])), "```", "")
     yield from figures(found["figures"])
-    yield from (f"- seconds: {spoken(found['seconds'])}", "")
+    if "seconds" in found:
+        yield f"- seconds: {spoken(found['seconds'])}"
+    yield ""
 
 
 def page(folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ import pytest
 from reference.stand_ins import HashEmbedder, StubAnalyser
 
 from ebbtide import Config
+
+# A shell starts what runs in its background with Ctrl-C ignored, and that would be handed
+# on to the processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ONNX Runtime's telemetry stays off in the tests, whatever they import first.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"

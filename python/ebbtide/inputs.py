@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ebbtide import _core
-from ebbtide.errors import InputError
+from ebbtide.errors import InputError, NotFoundError
 from ebbtide.types import Turn
 
 __all__ = [
@@ -18,6 +18,8 @@ __all__ = [
     "Stamp",
     "checked_text",
     "filters_for_core",
+    "interaction_id_of",
+    "positive",
     "prepare",
     "query_moment",
     "shown",
@@ -43,6 +45,9 @@ _GIVEN = (
     "provenance",
     "metadata",
 )
+_IDS = 2**40
+"""Interaction ids stay below; in a store's keys the bits above name the memory."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEEPEST = 100
 """Levels of metadata; JSON readers, the core's among them, refuse more than 128."""
@@ -326,3 +331,30 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
             checked_text(f"filter {key}", value)
         result[key] = value
     return result
+
+
+def positive(name: str, value: Any) -> int:
+    """A whole number of at least 1, named in the error where it is none.
+
+    Raises:
+        InputError: ``input.field``: it is something else.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        message = f"{name} must be a whole number of at least 1, not {shown(value)}"
+        raise InputError(message, "input.field")
+    return min(value, 2**31 - 1)  # more than any memory holds
+
+
+def interaction_id_of(value: Any) -> int:
+    """A number that may be a turn's.
+
+    Raises:
+        InputError: ``input.field``: it is no such number.
+        NotFoundError: ``not_found.turn``: it is more than any turn's.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        message = "name a turn by its interaction id (0 or more) or its external id"
+        raise InputError(message, "input.field")
+    if value >= _IDS:
+        raise NotFoundError(f"there is no turn {shown(value)}", "not_found.turn")
+    return value

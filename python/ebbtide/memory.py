@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ebbtide import _core
 from ebbtide.ann import Graphs
+from ebbtide.asking import Asking, overruled
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.inputs import (
     Prepared,
     checked_text,
-    filters_for_core,
+    interaction_id_of,
+    positive,
     prepare,
-    query_moment,
     shown,
 )
 from ebbtide.observing import Observer, observed
@@ -50,15 +51,11 @@ if TYPE_CHECKING:
 
     from ebbtide.analysis.ahead import Readers
     from ebbtide.analysis.analyser import Analyser
-    from ebbtide.llm.deliberation import Line, Ruling
     from ebbtide.llm.seam import JsonModel
 
 __all__ = ["Memory"]
 
 _PAGE = 256
-
-_IDS = 2**40
-"""Interaction ids stay below; in a store's keys the bits above name the memory."""
 
 
 class Memory:
@@ -99,12 +96,12 @@ class Memory:
         self._store = store
         self._namespace = namespace
         self._read_only = read_only
-        self._presets = {name: config.on_preset(name) for name in PRESETS}
+        presets = {name: config.on_preset(name).to_json() for name in PRESETS}
         self._handle = _core.MemoryHandle(
             store,
             namespace,
             config=config.to_json(),
-            presets={name: preset.to_json() for name, preset in self._presets.items()},
+            presets=presets,
             analyser=self._analyser.fingerprint,
             reindexing=reindexing,
         )
@@ -114,9 +111,17 @@ class Memory:
         # Whoever needs both takes them in this order: only one thread analyses
         # journalled turns, and journalling does not wait for it.
         self._flush_lock = threading.RLock()
-        self._llm = llm
         self._write_lock = threading.RLock()
         self._part = WritingPart(config["policy"], llm)
+        self._asking = Asking(
+            self._handle,
+            self._analyser,
+            self._graphs,
+            config,
+            flush=self.flush,
+            writable=not read_only,
+            llm=llm,
+        )
         self._background: BackgroundFlush | None = None
 
     @classmethod
@@ -271,7 +276,7 @@ class Memory:
         Raises:
             InputError: Naming the turn that is unusable; those before it were kept.
         """
-        _positive("batch_size", batch_size)
+        positive("batch_size", batch_size)
         reports: list[WriteReport] = []
         done = 0
         with self._exclusively(), closing(self._readers()) as readers:
@@ -351,7 +356,7 @@ class Memory:
         """
         checked_text("relation", relation)
         with self._exclusively():
-            newer, older = _interaction_id(newer), _interaction_id(older)
+            newer, older = interaction_id_of(newer), interaction_id_of(older)
             return WriteReport._from_core(self._handle.relate(newer, relation, older))
 
     @observed("delete")
@@ -538,13 +543,13 @@ class Memory:
         Raises:
             InputError: If the question or an argument is unusable.
         """
-        query, options = self._query(query_text, limit, query_time, preset, filters)
-        ruling = self._ruling(query_text, query, options)
-        found = self._handle.recall(query, trace=False, overruled=_overruled(ruling), **options)
+        asked = self._asking.ask(query_text, limit, query_time, preset, filters)
+        ruled = overruled(self._asking.ruling(asked))
+        found = self._handle.recall(asked.query, trace=False, overruled=ruled, **asked.options)
         evidence = [RetrievedEvidence._from_core(row) for row in found["evidence"]]
         if max_tokens is None:
             return evidence
-        return _within(evidence, _positive("max_tokens", max_tokens))
+        return _within(evidence, positive("max_tokens", max_tokens))
 
     def render_context(
         self,
@@ -602,16 +607,15 @@ class Memory:
         Raises:
             InputError: If the question or an argument is unusable.
         """
-        query, options = self._query(query_text, limit, query_time, preset, filters)
+        asked = self._asking.ask(query_text, limit, query_time, preset, filters)
         if max_tokens is not None:
-            max_tokens = _positive("max_tokens", max_tokens)
-        ruling = self._ruling(query_text, query, options)
+            max_tokens = positive("max_tokens", max_tokens)
         text, shown, tokens = self._handle.render(
-            query,
+            asked.query,
             max_tokens=max_tokens,
             include_active=include_active,
-            overruled=_overruled(ruling),
-            **options,
+            overruled=overruled(self._asking.ruling(asked)),
+            **asked.options,
         )
         return RenderedContext(text, tuple(shown), tokens)
 
@@ -645,102 +649,21 @@ class Memory:
             whether the question escalated, what the scan of the history found, and
             under ``llm`` what a language model did.
         """
-        query, options = self._query(query_text, limit, query_time, preset, filters)
+        asked = self._asking.ask(query_text, limit, query_time, preset, filters)
         if answer is not None:
             answer = checked_text("answer", answer)
-        ruling = self._ruling(query_text, query, options, answers=True)
-        found = self._handle.recall(
-            query, trace=True, overruled=_overruled(ruling, answer), **options
-        )
+        ruling = self._asking.ruling(asked, answers=True)
+        ruled = overruled(ruling, answer)
+        found = self._handle.recall(asked.query, trace=True, overruled=ruled, **asked.options)
         deliberation = found["deliberation"]
         if deliberation is not None:
             deliberation["llm"] = None if ruling is None else ruling.to_dict()
         return {
-            "frame": query[0],
+            "frame": asked.query[0],
             "candidates": found["candidates"],
             "evidence": [RetrievedEvidence._from_core(row).to_dict() for row in found["evidence"]],
             "deliberation": deliberation,
         }
-
-    def _ruling(
-        self,
-        question: str,
-        query: tuple[Any, ...],
-        options: Mapping[str, Any],
-        *,
-        answers: bool = False,
-    ) -> Ruling | None:
-        """What the language model decides for a question; None where it has no part."""
-        policy = self._config["policy"]["deliberation"]
-        if self._llm is None or policy == "off":
-            return None
-        from ebbtide.llm import deliberation
-
-        fast = {**options, "limit": options["limit"] or deliberation.TOP}
-        judges = policy == "quality"
-        # The votes of retrievers need no language model: they are taken first.
-        plain = (False, None, None) if judges else None
-        found = self._handle.recall(query, trace=False, overruled=plain, **fast)
-        escalate = None if judges else found["deliberation"]["escalated"]
-        recalled = [_line(row["turn"]) for row in found["evidence"]]
-        return deliberation.deliberate(
-            self._llm,
-            question,
-            recalled,
-            lambda: (_line(row) for row in self._rows(options)),
-            self._config["deliberation"],
-            judges=judges,
-            escalate=escalate,
-            answers=answers,
-        )
-
-    def _rows(self, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Stored turns as the core gives them, in id order, those that the filters let in."""
-        first = 0
-        while page := self._handle.history_page(first, _PAGE, options["filters"]):
-            yield from page
-            first = page[-1]["interaction_id"] + 1
-
-    def _query(
-        self,
-        text: str,
-        limit: int | None,
-        query_time: Any,
-        preset: str | None,
-        filters: Mapping[str, Any] | None,
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        most = self._config["limits"]["max_query_chars"]
-        if not isinstance(text, str) or not text.strip():
-            raise InputError("a question needs text", "input.field")
-        if len(text) > most:
-            message = f"the question has {len(text):,} characters, the limit is {most:,}"
-            raise InputError(message, "input.too_long")
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError as error:
-            message = f"the question is not valid Unicode at character {error.start}"
-            raise InputError(message, "input.unicode") from error
-        if limit is not None:
-            limit = _positive("limit", limit)
-        if preset is not None and preset not in PRESETS:
-            Config(preset)  # raises the error that names the presets
-        self.flush()
-        settings = self._presets[preset] if preset else self._config
-        question = self._analyser.question(
-            text,
-            query_time=query_moment(query_time, self._handle.newest_time()),
-            speakers=self._handle.speakers(),
-            bare=not settings["retrieval"]["late_interaction"],
-        )
-        query = (question.frame.to_dict(), question.vector, question.tokens, question.token_terms)
-        options: dict[str, Any] = {
-            "limit": limit,
-            "preset": preset,
-            "filters": filters_for_core(filters),
-        }
-        if not filters:
-            options["graph"] = self._graphs.search(question.vector, writable=not self._read_only)
-        return query, options
 
     def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
         """Stored turns in id order, optionally only ``active`` or ``archived`` ones.
@@ -752,7 +675,7 @@ class Memory:
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
-        first = _interaction_id(first)
+        first = interaction_id_of(first)
         while page := self._handle.page(first, _PAGE):
             for row in page:
                 if state is None or row["state"] == state:
@@ -888,43 +811,13 @@ class Memory:
                 message = f"there is no turn with external id {external_id!r}"
                 raise NotFoundError(message, "not_found.turn")
             return found
-        return _interaction_id(interaction_id)
-
-
-def _overruled(ruling: Ruling | None, answer: str | None = None) -> tuple[Any, ...] | None:
-    """A ruling as the core takes it: whether to escalate, what was found, the answer."""
-    if ruling is None:
-        return None if answer is None else (None, None, answer)
-    return ruling.escalate, ruling.facts, ruling.answer if answer is None else answer
-
-
-def _line(row: Mapping[str, Any]) -> Line:
-    from ebbtide.llm.deliberation import Line
-
-    said = f"{row['speaker'] or row['role']}: {row['text']}"
-    return Line(row["interaction_id"], f"[{row['timestamp']}] {said}" if row["timestamp"] else said)
+        return interaction_id_of(interaction_id)
 
 
 def _config(config: Config | str | Path | None) -> Config:
     if config is None:
         return Config()
     return config if isinstance(config, Config) else Config.load(config)
-
-
-def _positive(name: str, value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        message = f"{name} must be a whole number of at least 1, not {shown(value)}"
-        raise InputError(message, "input.field")
-    return min(value, 2**31 - 1)  # more than any memory holds
-
-
-def _interaction_id(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        message = "name a turn by its interaction id (0 or more) or its external id"
-        raise InputError(message, "input.field")
-    if value >= _IDS:
-        raise NotFoundError(f"there is no turn {shown(value)}", "not_found.turn")
-    return value
 
 
 def _within(evidence: list[RetrievedEvidence], max_tokens: int) -> list[RetrievedEvidence]:

@@ -33,6 +33,18 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaSe
     server = ChromaServer(tmp_path_factory.mktemp("chroma") / "d")
     yield server
     server.stop()
+    _hang_up()
+
+
+def _hang_up() -> None:
+    """Close the connections that Chroma's client keeps open for good."""
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    for system in SharedSystemClient._identifier_to_system.values():
+        for component in system._instances.values():
+            session = getattr(component, "_session", None)
+            if session is not None:
+                session.close()
 
 
 Fresh = Callable[[str], str]
@@ -80,5 +92,8 @@ def figures() -> Iterator[dict[str, Any]]:
             "Turns shipped to a shared archive are neither lost nor doubled, though the server "
             "stops or the line breaks in the middle of a batch."
         )
-        text = json.dumps({"promise": promise, "figures": found}, indent=2)
+        text = json.dumps(
+            {"promise": promise, "test": "tests/archives/test_outages.py", "figures": found},
+            indent=2,
+        )
         (Path(folder) / "archives.json").write_text(text + "\n", encoding="utf-8")

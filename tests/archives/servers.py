@@ -48,11 +48,15 @@ class PostgresServer:
 
     def stop(self) -> None:
         """Stop it as a crash does: connections are cut, what was committed is in its log."""
+        from psutil import NoSuchProcess
+
         server, self._server = self._server, None
         if server is not None:
             postmaster = server.get_postmaster_info().process
-            postmaster.send_signal(signal.SIGQUIT)
-            postmaster.wait(_PATIENCE)
+            # It may have ended by itself, with the process group of a Ctrl-C for one.
+            with contextlib.suppress(NoSuchProcess):
+                postmaster.send_signal(signal.SIGQUIT)
+                postmaster.wait(_PATIENCE)
             server.cleanup()
 
     @property

@@ -142,7 +142,8 @@ def test_a_read_only_disk(stub: Config, tmp_path: Path) -> None:
                 assert data
                 Path(f"{other}{end}").write_bytes(data)
             memory.delete(20)
-        digest = Memory.open(path, config=stub, read_only=True).digest()
+        with Memory.open(path, config=stub, read_only=True) as memory:
+            digest = memory.digest()
         assert mount("-o", "remount,ro", str(disk))
         with Store.open(path, config=stub, read_only=True) as store:
             assert store.memory().digest() == digest

@@ -67,7 +67,8 @@ class Twin:
             there = {turn.interaction_id for turn in memory.turns()}
             if operation in ("add", "batch", "journalled"):
                 first, count = words
-                new = max(there) + 1
+                # The newest may have been erased before; its id is not given again.
+                new = max(first, max(there) + 1)
                 assert new <= first + count
                 assert not done or new >= int(done[-1]), "an acknowledged turn is lost"
                 twin.add_many(scripted(n) for n in range(first, new))

@@ -50,4 +50,5 @@ def test_the_tests_that_the_page_names_are_there() -> None:
     for line in (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8").splitlines():
         if "pytest '" in line:
             file, _, name = line.split("'")[1].partition("::")
-            assert f"def {name.split('[')[0]}(" in (ROOT / file).read_text(encoding="utf-8")
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert not name or f"def {name.split('[')[0]}(" in text

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reference.models import EchoModel
 from reference.stand_ins import HashEmbedder, scripted
 
 from ebbtide import (
@@ -298,8 +300,12 @@ def test_doctor_finds_and_repairs_derived_data(filled: Path, config: Config, wha
             assert store.memory("ana").digest() == digest
 
 
+EMPTY = {"token_vector", "assessment", "writing", "wording"}
+"""Tables that no stand-in for the models fills without a language model."""
+
+
 def gathered(config: Config, path: Path) -> Config:
-    """A memory with rows in every table; returns its settings."""
+    """A memory with rows in every other table; returns its settings."""
     config = config.replace(
         policy={
             "gate": "rpe",
@@ -343,7 +349,7 @@ def test_doctor_finds_orphans_and_strays_in_every_table(stub: Config, store_path
         digest = memory.digest()
     for table in tables(store_path):
         if not rows_of(store_path, table):
-            assert table == "token_vector", f"{table} is empty: nothing is tested"
+            assert table in EMPTY, f"{table} is empty: nothing is tested"
             continue
         with sqlite3.connect(store_path) as raw:
             columns = [row[1] for row in raw.execute(f"PRAGMA table_info({table})")]
@@ -371,6 +377,42 @@ def test_doctor_finds_orphans_and_strays_in_every_table(stub: Config, store_path
             assert all(f.repairable for f in found), found
             assert store.repair() == []
             assert store.memory("all").digest() == digest, table
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("assessment", "utility = 0.5"),
+        ("writing", "text = 'It never went on.'"),
+        ("wording", "text = 'Fact: none'"),
+    ],
+)
+def test_doctor_tells_what_a_language_model_never_said(
+    stub: Config, store_path: Path, table: str, change: str
+) -> None:
+    recurrence = {"theta_sim": 0.6, "theta_count": 3, "writer": "llm"}
+    config = stub.replace(
+        policy={
+            "gate": "rpe",
+            "rpe": {"utility": "llm"},
+            "consolidation": "recurrence",
+            "recurrence": recurrence,
+        }
+    )
+    with Memory.open(store_path, config=config, llm=EchoModel()) as memory:
+        memory.add_many(conversation(20))
+    with closing(sqlite3.connect(store_path)) as raw:
+        row = f"SELECT rowid FROM {table} LIMIT 1" if table == "assessment" else None
+        where = f"rowid = ({row})" if row else "1"
+        assert raw.execute(f"UPDATE {table} SET {change} WHERE {where}").rowcount
+        raw.commit()
+    with Store.open(store_path, config=config) as store:
+        found = store.check()
+        assert {f.what for f in found} == {"what a language model said is not what was written"}
+        assert all(f.repairable for f in found)
+        assert store.repair() == []
+    with Memory.open(store_path, config=config, llm=EchoModel()) as memory:
+        assert len(list(memory.turns())) == len(conversation(20))
 
 
 def test_doctor_tells_a_changed_row_of_any_table(stub: Config, store_path: Path) -> None:

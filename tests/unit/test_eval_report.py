@@ -17,6 +17,7 @@ import pytest
 from ebbtide.errors import ConfigError, InputError
 from ebbtide.evals.metrics import CUTOFFS, bootstrap_interval
 from ebbtide.evals.report import results_page, write_report
+from ebbtide.evals.report.headroom import headroom_table
 from ebbtide.evals.report.markdown import table_markdown
 from ebbtide.evals.report.page import explorer
 from ebbtide.evals.report.plots import draw_plots, system_styles
@@ -205,6 +206,23 @@ def test_without_default_there_is_nothing_to_compare_with(tmp_path: Path) -> Non
     assert explorer(run) is None
     assert confidence_table(run) is None
     assert [t.key for t in all_tables(run)][:2] == ["quality", "budget"]
+
+
+def test_what_is_left_to_gain(tmp_path: Path) -> None:
+    def edit(rows: list[dict[str, Any]]) -> None:
+        first = rows[0]
+        first["evidence"] = ["a", "b", "c"]
+        # Two of three are among the first thirty, one of them only just.
+        first["ranked"] = ["a", *(f"x{i}" for i in range(28)), "b", "c"]
+        first["budget_2048_all"], first["budget_2048_contains"] = 1.0, 0.0
+        rows[1]["budget_2048_all"], rows[1]["budget_2048_contains"] = 0.0, 1.0
+
+    cells = texts(headroom_table(load_run(write_run(tmp_path / "r", edit))))["default"]
+    assert cells["ideal order of 30"] == "0.667"
+    # q1 and q3 have all evidence, of which only q3 contains the answer; q2 and q4 have not.
+    assert cells["contexts ≤2,048 with all evidence"] == "2"
+    assert cells["containment in these"] == "0.500"
+    assert cells["containment in the others"] == "0.500"
 
 
 def test_budgets(run: Run) -> None:
@@ -410,7 +428,7 @@ def test_the_markdown_report(report: list[Path]) -> None:
     assert "## LoCoMo: dev.json.gz\n" in text
     assert "## LoCoMo: dev.json.gz, run 2\n" in text
     assert "](locomo-dev-2-latency.png)" in text
-    assert text.count(f"Source: `{COMMAND}`; ebbtide 0.1.0, numpy 2.0.0") == 2 * 8
+    assert text.count(f"Source: `{COMMAND}`; ebbtide 0.1.0, numpy 2.0.0") == 2 * 9
     assert "Linux, x86_64, 2 cores, 8.0 GiB, 2024-01-08." in text
 
 

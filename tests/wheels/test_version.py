@@ -136,4 +136,4 @@ def test_completion_is_installed_in_the_home_of_its_user(
 
 def test_commands_are_completed() -> None:
     done = run(_EBBTIDE_COMPLETE="complete_bash", COMP_WORDS="ebbtide re", COMP_CWORD="1")
-    assert done.stdout.split() == ["replay", "reindex"]
+    assert done.stdout.split() == ["replay", "retain", "reindex"]

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.archives.base import Archive, agreed, positive
+from ebbtide.archives.base import Archive, agreed
 from ebbtide.archives.reading import identity_of
 from ebbtide.archives.retrying import Retry
+from ebbtide.inputs import positive
 
 if TYPE_CHECKING:
     from ebbtide.memory import Memory
@@ -78,8 +79,7 @@ def search_archive(
     """
     agreed(archive.identity, identity_of(memory), archive.place)
     limit = positive("limit", limit)
-    query, _ = memory._query(query_text, None, None, None, None)  # checks the question too
-    vector = query[1]
+    vector = memory._asking.ask(query_text).vector
     again = retry or Retry()
     hits = again(archive.search, vector, limit, namespaces=namespaces, filters=filters)
     return [

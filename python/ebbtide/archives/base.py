@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ebbtide.archives.records import Block, Record, escaped
 from ebbtide.errors import ExternalError, FingerprintError, InputError, SchemaVersionError
-from ebbtide.inputs import checked_text, filters_for_core, shown
+from ebbtide.inputs import checked_text, filters_for_core
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,6 @@ __all__ = [
     "conflict",
     "fresh",
     "one_namespace",
-    "positive",
     "unavailable",
 ]
 
@@ -353,15 +352,3 @@ def one_namespace(namespace: str, records: Iterable[Record], dimension: int) -> 
                 f"archive keeps [passages, {dimension}]"
             )
             raise InputError(message, "input.facts")
-
-
-def positive(name: str, value: Any) -> int:
-    """A whole number of at least 1.
-
-    Raises:
-        InputError: If it is none.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        message = f"{name} must be a whole number of at least 1, not {shown(value)}"
-        raise InputError(message, "input.field")
-    return value

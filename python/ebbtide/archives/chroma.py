@@ -17,7 +17,6 @@ from ebbtide.archives.base import (
     conflict,
     fresh,
     one_namespace,
-    positive,
     unavailable,
 )
 from ebbtide.archives.chroma_entries import (
@@ -33,6 +32,7 @@ from ebbtide.archives.chroma_entries import (
 from ebbtide.archives.ranking import query_vector, rescored
 from ebbtide.archives.records import Block, Record, blocks_of, escaped, unescaped
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,12 +19,12 @@ from ebbtide.archives.base import (
     agreed,
     fresh,
     one_namespace,
-    positive,
     unavailable,
 )
 from ebbtide.archives.ranking import best, query_vector, rescored
 from ebbtide.archives.records import Block, Record, blocks_of, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
+from ebbtide.inputs import positive
 from ebbtide.kernels import cosine_top_k
 
 if TYPE_CHECKING:

@@ -17,13 +17,13 @@ from ebbtide.archives.base import (
     agreed,
     fresh,
     one_namespace,
-    positive,
     unavailable,
 )
 from ebbtide.archives.ranking import certain, error_bound, query_vector
 from ebbtide.archives.records import BLOCK, Block, Record, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.archives.base import Archive, Source, agreed, conflict, positive
+from ebbtide.archives.base import Archive, Source, agreed, conflict
 from ebbtide.archives.reading import Reader, identity_of
 from ebbtide.archives.records import BLOCK, Block, Record, blocks_of
 from ebbtide.archives.retrying import Retry
 from ebbtide.errors import ExternalError
+from ebbtide.inputs import positive
 
 if TYPE_CHECKING:
     import numpy as np

@@ -74,7 +74,7 @@ ThereOption = Annotated[
 app = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Ship a memory's turns to a shared archive, and search, pull or migrate it.",
+    help="Ship turns to a shared archive; search, pull, migrate it.",
 )
 
 

@@ -111,7 +111,7 @@ def forget(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the turns that a question, ids or a time mean, and erase them with --yes.
+    """Show turns meant by a question, ids or a time; erase with --yes.
 
     Erased as `ebbtide delete` does it. A question always finds something: look before
     you say --yes.
@@ -140,7 +140,7 @@ def retain(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the turns that are past a greatest age or number, and erase them with --yes.
+    """Show turns past a greatest age or number; erase them with --yes.
 
     Nothing of the kind happens by itself. A turn without a time has no age.
     """

@@ -162,25 +162,27 @@ class _Answered:
 
 def _answered(memory: Memory, question: Question, *, scan: bool = False) -> _Answered:
     overruled = (True, None, None) if scan else None
-    query, options = memory._query(question.text, _K, question.query_time, None, None)
+    asked = memory._asking.ask(question.text, _K, question.query_time)
     start = time.perf_counter()
-    found = memory._handle.recall(query, trace=False, overruled=overruled, **options)
+    found = memory._handle.recall(asked.query, trace=False, overruled=overruled, **asked.options)
     milliseconds = 1000 * (time.perf_counter() - start)
     ids = [str(row["turn"]["external_id"]) for row in found["evidence"]]
     contains = None
     if question.answer:
-        most = {**options, "limit": max(_K, _BUDGET // 10)}
+        most = {**asked.options, "limit": max(_K, _BUDGET // 10)}
         text, _, _ = memory._handle.render(
-            query, max_tokens=_BUDGET, include_active=False, overruled=overruled, **most
+            asked.query, max_tokens=_BUDGET, include_active=False, overruled=overruled, **most
         )
         contains = float(contains_answer(question.answer, text))
     return _Answered(recall_all_at(ids, question.evidence, _K), contains, milliseconds)
 
 
 def _verdict(memory: Memory, question: Question) -> Mapping[str, Any]:
-    query, options = memory._query(question.text, _K, question.query_time, None, None)
+    asked = memory._asking.ask(question.text, _K, question.query_time)
     # Nothing of the scan is wanted here: facts given from outside stand in for it.
-    found = memory._handle.recall(query, trace=False, overruled=(None, [], None), **options)
+    found = memory._handle.recall(
+        asked.query, trace=False, overruled=(None, [], None), **asked.options
+    )
     seen: Mapping[str, Any] = found["deliberation"]
     return seen
 

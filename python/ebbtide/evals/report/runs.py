@@ -36,6 +36,7 @@ Key = tuple[str, str]
 _DISPLAY = ("full", "last_n", "bm25", "dense", "rrf", "paper", "default", "dmf-memory")
 _DATASETS = {"locomo": "LoCoMo", "longmemeval": "LongMemEval", "noise": "LoCoMo-Noise"}
 _IDENTITY = ("system", "conversation", "question_id", "category", "question", "answer")
+_LISTS = ("evidence", "ranked")
 _NUMBERS = (
     "confidence",
     "latency_ms",
@@ -302,7 +303,7 @@ def _manifest(folder: Path, text: bytes) -> dict[str, Any]:
 
 
 def _rows(path: Path) -> dict[str, list[Any]]:
-    columns = _table(path, (*_IDENTITY, "abstention", *_NUMBERS))
+    columns = _table(path, (*_IDENTITY, "abstention", *_LISTS, *_NUMBERS))
     _check_finite(path, columns)
     columns["category"] = ["none" if c is None else str(c) for c in columns["category"]]
     return columns

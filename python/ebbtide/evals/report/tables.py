@@ -20,6 +20,7 @@ from ebbtide.evals.report.cells import (
     plain,
     share,
 )
+from ebbtide.evals.report.headroom import headroom_table
 from ebbtide.evals.report.noise import noise_table
 from ebbtide.evals.report.runs import BASE, Run
 from ebbtide.evals.results import BUDGETS
@@ -66,6 +67,7 @@ def all_tables(run: Run) -> list[Table]:
         noise_table(run),
         budget_table(run),
         category_table(run),
+        headroom_table(run),
         cutoff_table(run),
         cutoff_table(run, sessions=True),
         confidence_table(run),
