@@ -17,6 +17,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,7 @@ import typer
 
 import ebbtide
 from ebbtide import _core
+from ebbtide.cli import main
 from ebbtide.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,7 +100,7 @@ def test_python_blocks_run_and_print_what_the_page_says(
         if language != "python":
             continue
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        with redirect_stdout(printed):
             exec(compile(code, f"{name_of(page)}, block {number}", "exec"), namespace)
         if expected is not None:
             assert printed.getvalue() == expected, f"{name_of(page)}, block {number}"
@@ -162,20 +164,32 @@ def test_evaluation_commands_of_the_pages_are_understood(page: Path) -> None:
 
 
 def run_command(words: list[str], folder: Path) -> None:
-    """Run a command of `ebbtide` in a folder; `> FILE` at its end is understood."""
+    """Run a command of `ebbtide` in a folder; `> FILE` at its end is understood.
+
+    In this process, which has the libraries loaded: that real processes work is shown in
+    `tests/integration`. Only what talks over standard input gets one of its own.
+    """
     written = words[-1] if words[-2] == ">" else None
-    words = words[:-2] if written else words
-    done = subprocess.run(
-        [sys.executable, "-c", "from ebbtide.cli import main; main()", *words[1:]],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
+    words = words[1:-2] if written else words[1:]
+    if words[0] == "mcp":
+        done = subprocess.run(
+            [sys.executable, "-c", "from ebbtide.cli import main; main()", *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        status, printed, said = done.returncode, done.stdout, done.stderr
+    else:
+        out, err = io.StringIO(), io.StringIO()
+        streams = redirect_stdout(out), redirect_stderr(err)
+        with contextlib.chdir(folder), streams[0], streams[1], pytest.raises(SystemExit) as ended:
+            main(words)
+        status, printed, said = ended.value.code or 0, out.getvalue(), err.getvalue()
+    assert status == 0, f"ebbtide {shlex.join(words)}: {said}"
     if written is not None:
-        (folder / written).write_text(done.stdout, encoding="utf-8")
+        (folder / written).write_text(printed, encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", [p for p in COMMAND_PAGES if ebbtide_commands(p)], ids=name_of)
