@@ -132,7 +132,7 @@ def _record(
     kept = passage.tokens if tokens else None
     if vector is None:
         passage = CanonicalPassage(passage.start, passage.end, passage.vector, kept)
-        return turn, analysis.facts, [passage], []
+        return turn, analysis.facts, [passage], [], None
     own = [f"{t}{copy}" if documents[t] <= RARE else t for t in analysis.facts.terms]
     # Without claims: thousands of people who each say where they live are no lineage.
     facts = dataclasses.replace(analysis.facts, terms=tuple(own), claims=())
@@ -149,7 +149,7 @@ def _record(
         session_id=f"{turn.session_id}/{copy}",
         external_id=None,
     )
-    return said, facts, [CanonicalPassage(0, len(said.text), vector, kept)], []
+    return said, facts, [CanonicalPassage(0, len(said.text), vector, kept)], [], None
 
 
 def open_handle(
