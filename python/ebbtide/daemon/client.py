@@ -31,18 +31,7 @@ def connect(
     namespace: str = "default",
     timeout: float = 300.0,
 ) -> RemoteMemory:
-    """A memory that a daemon (``ebbtide serve``) holds, made where it is missing.
-
-    Args:
-        url_or_socket: ``http://127.0.0.1:PORT``, or the path of the daemon's Unix socket.
-        token: The daemon's token, or the :class:`~pathlib.Path` of the file with it.
-        namespace: Which memory of the store.
-        timeout: Seconds without an answer after which a request counts as lost.
-
-    Raises:
-        ExternalError: If no daemon answers there, or it does not know the token.
-        ConfigError: If the address is another machine's without ``https://``.
-    """
+    """What :func:`ebbtide.connect` leads to, which says what is given and raised."""
     checked_text("namespace", namespace)
     memory = RemoteMemory(Transport(url_or_socket, token, timeout), namespace)
     try:
