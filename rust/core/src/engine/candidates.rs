@@ -158,15 +158,16 @@ impl Engine {
     }
 
     pub(super) fn read_candidates(&self, pool: &mut [Candidate]) -> Result<()> {
-        let store = self.store();
-        for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
-            match self.known(&store, c.id)? {
-                Some(known) => c.known = known,
-                // Erased by the writer since this reader was opened.
-                None => c.dropped = Some("erased"),
+        self.store().reading(|store| {
+            for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
+                match self.known(store, c.id)? {
+                    Some(known) => c.known = known,
+                    // Erased by the writer since this reader was opened.
+                    None => c.dropped = Some("erased"),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Hard filters (section 9.3, step 3).

@@ -318,6 +318,18 @@ impl Store {
         done
     }
 
+    /// Runs `work` on one state of the store. SQLite takes and gives back the file's locks
+    /// once, and not for each of the hundreds of rows that a recall reads.
+    pub fn reading<T>(&self, work: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        if !self.conn.is_autocommit() {
+            return work(self);
+        }
+        self.conn.prepare_cached("BEGIN")?.execute([])?;
+        let done = work(self);
+        self.conn.prepare_cached("COMMIT")?.execute([])?;
+        done
+    }
+
     /// Changes whenever something may have been erased, by this process or another.
     pub fn generation(&self) -> Result<(u64, i64)> {
         let others = self
