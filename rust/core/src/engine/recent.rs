@@ -27,7 +27,7 @@ const ENTRY_BYTES: usize = 96;
 #[derive(Debug, Default)]
 struct Entry {
     known: Option<Arc<Known>>,
-    tokens: Option<Arc<[i8]>>,
+    tokens: Option<Arc<[u8]>>,
 }
 
 impl Entry {
@@ -118,26 +118,26 @@ impl Engine {
         if kept.is_some() {
             return Ok(kept);
         }
-        let Some(turn) = store.turn(&self.namespace, id)? else {
+        let Some((text, facts)) = store.text_and_facts(&self.namespace, id)? else {
             return Ok(None);
         };
-        let derived = store.derived(&self.namespace, id)?;
         let known = Arc::new(Known {
-            facts: derived.map(|d| d.facts).unwrap_or_default(),
-            text: fold(&turn.text),
+            facts,
+            text: fold(&text),
         });
         let shared = Arc::clone(&known);
         self.recent.lock().keep(id, |e| e.known = Some(shared));
         Ok(Some(known))
     }
 
-    /// Token vectors of a turn, one after the other; empty where none are kept.
-    pub(super) fn tokens_of(&self, store: &Store, id: InteractionId) -> Result<Arc<[i8]>> {
+    /// Token vectors of a turn, packed; empty where none are kept.
+    pub(super) fn tokens_of(&self, store: &Store, id: InteractionId) -> Result<Arc<[u8]>> {
         let kept = self.recent.lock().entries.get(&id).and_then(|e| e.tokens.clone());
         if let Some(tokens) = kept {
             return Ok(tokens);
         }
-        let tokens: Arc<[i8]> = store.token_vectors(&self.namespace, id)?.into();
+        let dimension = self.flat.dimension();
+        let tokens: Arc<[u8]> = store.token_vectors(&self.namespace, id, dimension)?.into();
         let shared = Arc::clone(&tokens);
         self.recent.lock().keep(id, |e| e.tokens = Some(shared));
         Ok(tokens)
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn filled(inner: &mut Inner, id: InteractionId, length: usize) {
-        inner.keep(id, |e| e.tokens = Some(vec![0i8; length].into()));
+        inner.keep(id, |e| e.tokens = Some(vec![0u8; length].into()));
     }
 
     #[test]

@@ -1,0 +1,66 @@
+//! Token vectors in the store: four bits a number, eight in rows of earlier releases.
+//!
+//! Rows in eight bits are packed as they are read, so that a memory gives the same evidence
+//! whichever release wrote it; `reindex` writes them anew.
+
+use super::schema::PACKED_SINCE;
+use super::{Namespace, Store, sums};
+use crate::error::Result;
+use crate::types::Passage;
+use ebbtide_simd::packed;
+use rusqlite::Row;
+
+/// What is written in the column of that name.
+pub(super) const BITS: i64 = 4;
+
+/// Token vectors of all passages, packed, one after the other.
+pub(super) fn of_passages(passages: &[Passage]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for p in passages.iter().filter(|p| !p.vector.is_empty()) {
+        packed::pack(&p.tokens, p.vector.len(), &mut out);
+    }
+    out
+}
+
+impl Store {
+    /// The columns that [`tokens_of`] reads.
+    pub(super) fn token_columns(&self) -> String {
+        let bits = if self.version < PACKED_SINCE {
+            "NULL"
+        } else {
+            "token_vector.bits"
+        };
+        let sound = self.sound("token_vector", sums::TOKENS);
+        format!("token_vector.vectors, {bits}, {sound}")
+    }
+
+    /// Token vectors of one turn of `dimension` numbers each, in [`packed`] rows one after
+    /// the other; empty where none are kept.
+    pub fn token_vectors(&self, ns: &Namespace, id: u64, dimension: usize) -> Result<Vec<u8>> {
+        let columns = self.token_columns();
+        let sql = format!("SELECT {columns} FROM token_vector WHERE key = ?1");
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([ns.key(id)])?;
+        match rows.next()? {
+            Some(row) => tokens_of(row, 0, dimension),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// What stands in the [`Store::token_columns`] of a row, from column `at` on.
+pub(super) fn tokens_of(row: &Row<'_>, at: usize, dimension: usize) -> Result<Vec<u8>> {
+    let Some(vectors) = row.get::<_, Option<Vec<u8>>>(at)? else {
+        return Ok(Vec::new());
+    };
+    if !row.get::<_, bool>(at + 2)? {
+        return Err(sums::damaged_derived("a row of token vectors"));
+    }
+    if row.get::<_, Option<i64>>(at + 1)?.is_some() || dimension == 0 {
+        return Ok(vectors);
+    }
+    let bytes: Vec<i8> = vectors.into_iter().map(u8::cast_signed).collect();
+    let mut rows = Vec::new();
+    packed::pack(&bytes, dimension, &mut rows);
+    Ok(rows)
+}
