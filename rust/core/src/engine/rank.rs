@@ -157,16 +157,12 @@ impl Engine {
         ids: &[InteractionId],
         question: &Question,
     ) -> Result<Option<Vec<Matches>>> {
-        let mut any = false;
-        let read = self.store().reading(|store| {
-            let each = ids.iter().map(|id| {
-                let tokens = self.tokens_of(store, *id)?;
-                any |= !tokens.is_empty();
-                Ok(Matches::of(question, &tokens))
-            });
-            each.collect::<Result<Vec<Matches>>>()
-        })?;
-        Ok(any.then_some(read))
+        let read = self.store().reading(|store| self.tokens_of(store, ids))?;
+        if read.iter().all(|tokens| tokens.is_empty()) {
+            return Ok(None);
+        }
+        let each = read.iter().map(|tokens| Matches::of(question, tokens));
+        Ok(Some(each.collect()))
     }
 
     /// Terms of what the turn says, measured against what is asked.

@@ -130,17 +130,37 @@ impl Engine {
         Ok(Some(known))
     }
 
-    /// Token vectors of a turn, packed; empty where none are kept.
-    pub(super) fn tokens_of(&self, store: &Store, id: InteractionId) -> Result<Arc<[u8]>> {
-        let kept = self.recent.lock().entries.get(&id).and_then(|e| e.tokens.clone());
-        if let Some(tokens) = kept {
-            return Ok(tokens);
+    /// Token vectors of turns, packed, in their order; empty where none are kept. Those of
+    /// turns side by side are read in one go.
+    pub(super) fn tokens_of(
+        &self,
+        store: &Store,
+        ids: &[InteractionId],
+    ) -> Result<Vec<Arc<[u8]>>> {
+        let mut found: Vec<Option<Arc<[u8]>>> = {
+            let mut inner = self.recent.lock();
+            let mut kept = |id| inner.entries.get(id).and_then(|e| e.tokens.clone());
+            ids.iter().map(&mut kept).collect()
+        };
+        let missing: Vec<usize> = (0..ids.len()).filter(|i| found[*i].is_none()).collect();
+        let none: Arc<[u8]> = Arc::default();
+        for run in missing.chunk_by(|a, b| a + 1 == *b && ids[*a] + 1 == ids[*b]) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            let span = (ids[first], ids[last]);
+            let mut read = store
+                .token_vectors(&self.namespace, span, self.flat.dimension())?
+                .into_iter()
+                .peekable();
+            let mut inner = self.recent.lock();
+            for place in run {
+                let own = read.next_if(|(id, _)| *id == ids[*place]);
+                let tokens = own.map_or_else(|| Arc::clone(&none), |(_, rows)| rows.into());
+                let shared = Arc::clone(&tokens);
+                inner.keep(ids[*place], |e| e.tokens = Some(shared));
+                found[*place] = Some(tokens);
+            }
         }
-        let dimension = self.flat.dimension();
-        let tokens: Arc<[u8]> = store.token_vectors(&self.namespace, id, dimension)?.into();
-        let shared = Arc::clone(&tokens);
-        self.recent.lock().keep(id, |e| e.tokens = Some(shared));
-        Ok(tokens)
+        Ok(found.into_iter().flatten().collect())
     }
 }
 

@@ -4,7 +4,7 @@
 //! whichever release wrote it; `reindex` writes them anew.
 
 use super::schema::PACKED_SINCE;
-use super::{Namespace, Store, sums};
+use super::{Namespace, Store, id_of, sums};
 use crate::error::Result;
 use crate::types::Passage;
 use ebbtide_simd::packed;
@@ -34,17 +34,24 @@ impl Store {
         format!("token_vector.vectors, {bits}, {sound}")
     }
 
-    /// Token vectors of one turn of `dimension` numbers each, in [`packed`] rows one after
-    /// the other; empty where none are kept.
-    pub fn token_vectors(&self, ns: &Namespace, id: u64, dimension: usize) -> Result<Vec<u8>> {
+    /// Token vectors of the turns from `first` to `last`, of `dimension` numbers each, in
+    /// [`packed`] rows one after the other; of those that have any, in id order.
+    pub fn token_vectors(
+        &self,
+        ns: &Namespace,
+        (first, last): (u64, u64),
+        dimension: usize,
+    ) -> Result<Vec<(u64, Vec<u8>)>> {
         let columns = self.token_columns();
-        let sql = format!("SELECT {columns} FROM token_vector WHERE key = ?1");
-        let mut statement = self.conn.prepare_cached(&sql)?;
-        let mut rows = statement.query([ns.key(id)])?;
-        match rows.next()? {
-            Some(row) => tokens_of(row, 0, dimension),
-            None => Ok(Vec::new()),
+        let mut statement = self.conn.prepare_cached(&format!(
+            "SELECT {columns}, key FROM token_vector WHERE key >= ?1 AND key <= ?2 ORDER BY key"
+        ))?;
+        let mut rows = statement.query([ns.key(first), ns.key(last)])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push((id_of(row.get(3)?), tokens_of(row, 0, dimension)?));
         }
+        Ok(found)
     }
 }
 
