@@ -51,7 +51,9 @@ fn quantise(row: &[i8], out: &mut [u8]) -> u32 {
     let mut square = 0u32;
     for (x, o) in row.iter().zip(out) {
         let size = x.unsigned_abs();
-        let n = steps.iter().fold(0u8, |n, step| n + u8::from(size >= *step));
+        let n = steps
+            .iter()
+            .fold(0u8, |n, step| n + u8::from(size >= *step));
         square += u32::from(n) * u32::from(n);
         *o = if *x < 0 { n.wrapping_neg() } else { n };
     }

@@ -114,7 +114,12 @@ impl Engine {
 
     /// Facts and folded text of a turn; `None` where it is no longer there.
     pub(super) fn known(&self, store: &Store, id: InteractionId) -> Result<Option<Arc<Known>>> {
-        let kept = self.recent.lock().entries.get(&id).and_then(|e| e.known.clone());
+        let kept = self
+            .recent
+            .lock()
+            .entries
+            .get(&id)
+            .and_then(|e| e.known.clone());
         if kept.is_some() {
             return Ok(kept);
         }
@@ -132,11 +137,7 @@ impl Engine {
 
     /// Token vectors of turns, packed, in their order; empty where none are kept. Those of
     /// turns side by side are read in one go.
-    pub(super) fn tokens_of(
-        &self,
-        store: &Store,
-        ids: &[InteractionId],
-    ) -> Result<Vec<Arc<[u8]>>> {
+    pub(super) fn tokens_of(&self, store: &Store, ids: &[InteractionId]) -> Result<Vec<Arc<[u8]>>> {
         let mut found: Vec<Option<Arc<[u8]>>> = {
             let mut inner = self.recent.lock();
             let mut kept = |id| inner.entries.get(id).and_then(|e| e.tokens.clone());
