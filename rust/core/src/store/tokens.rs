@@ -71,3 +71,54 @@ pub(super) fn tokens_of(row: &Row<'_>, at: usize, dimension: usize) -> Result<Ve
     packed::pack(&bytes, dimension, &mut rows);
     Ok(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_earlier_releases_read_as_those_of_this_one() {
+        let mut store = Store::in_memory().unwrap();
+        let ns = store.namespace("m", "").unwrap();
+        let rows: Vec<i8> = vec![100, -30, 5, 70, 0, 0, 1, -127];
+        let bytes: Vec<u8> = rows.iter().map(|x| x.cast_unsigned()).collect();
+        store
+            .conn
+            .execute(
+                "INSERT INTO token_vector (key, vectors) VALUES (?1, ?2)",
+                (ns.key(3), bytes),
+            )
+            .unwrap();
+        store.conn.execute_batch(&sums::fill()).unwrap();
+        let mut packed = Vec::new();
+        packed::pack(&rows, 4, &mut packed);
+        let read = store.token_vectors(&ns, (0, 9), 4).unwrap();
+        assert_eq!(read, [(3, packed.clone())]);
+        // A store that is only read has no such column.
+        store
+            .conn
+            .execute_batch("ALTER TABLE token_vector DROP COLUMN bits")
+            .unwrap();
+        store.version = PACKED_SINCE - 1;
+        assert_eq!(store.token_vectors(&ns, (3, 3), 4).unwrap(), [(3, packed)]);
+    }
+
+    #[test]
+    fn the_bits_are_summed_too() {
+        let store = Store::in_memory().unwrap();
+        let ns = store.namespace("m", "").unwrap();
+        store
+            .conn
+            .execute(
+                "INSERT INTO token_vector (key, vectors) VALUES (?1, x'0102')",
+                [ns.key(0)],
+            )
+            .unwrap();
+        store.conn.execute_batch(&sums::fill()).unwrap();
+        store
+            .conn
+            .execute_batch("UPDATE token_vector SET bits = 4")
+            .unwrap();
+        assert!(store.token_vectors(&ns, (0, 0), 2).is_err());
+    }
+}
