@@ -9,6 +9,7 @@
 //! sums did.
 
 pub mod exp;
+pub mod packed;
 mod portable;
 pub mod sums;
 #[cfg(target_arch = "x86_64")]
@@ -222,18 +223,20 @@ impl Question {
         self.count == 0
     }
 
-    /// For each token its greatest dot product with any row; `i32::MIN` without rows.
+    /// For each token its greatest dot product with any [`packed`] row, times the row's
+    /// weight; `i32::MIN` without rows.
     ///
     /// # Panics
     /// If `out` has another length than the question has tokens.
-    pub fn best(&self, rows: &[i8], out: &mut [i32]) {
+    pub fn best(&self, rows: &[u8], out: &mut [i32]) {
         self.best_at(Level::best(), rows, out);
     }
 
     /// [`Question::best`] at a chosen level.
-    pub fn best_at(&self, level: Level, rows: &[i8], out: &mut [i32]) {
+    pub fn best_at(&self, level: Level, rows: &[u8], out: &mut [i32]) {
         assert_eq!(out.len(), self.count);
-        let whole = rows.len() / self.dimension * self.dimension;
+        let row = packed::row_bytes(self.dimension);
+        let whole = rows.len() / row * row;
         out.fill(i32::MIN);
         if whole > 0 {
             dispatch!(level, best(self, &rows[..whole], out));

@@ -1,5 +1,6 @@
 //! The forms that run anywhere, and the definition of what the others compute.
 
+use super::packed::{row_bytes, unpack};
 use super::{Digits, Question};
 
 #[inline(always)]
@@ -33,11 +34,13 @@ pub fn dots(query: &Digits, rows: &[i8], out: &mut [i32]) {
 }
 
 #[inline(always)]
-pub fn best(question: &Question, rows: &[i8], out: &mut [i32]) {
+pub fn best(question: &Question, rows: &[u8], out: &mut [i32]) {
     let d = question.dimension;
-    for row in rows.chunks_exact(d) {
+    let mut row = vec![0i8; 2 * d.div_ceil(2)];
+    for bytes in rows.chunks_exact(row_bytes(d)) {
+        let weight = unpack(bytes, &mut row);
         for (b, q) in out.iter_mut().zip(question.tokens.chunks_exact(d)) {
-            *b = (*b).max(dot_bytes(q, row));
+            *b = (*b).max(dot_bytes(q, &row[..d]).wrapping_mul(weight));
         }
     }
 }

@@ -55,10 +55,16 @@ proptest! {
                 let expected: Vec<i32> = high.chunks_exact(d).map(|r| schoolbook(q(), wide(r))).collect();
                 prop_assert_eq!(out, expected);
             }
+            // Any bytes are rows of some weight and numbers.
+            let mut numbers = vec![0; 2 * d.div_ceil(2)];
+            let mut weighed = |t: &[i8], row: &[u8]| {
+                let weight = packed::unpack(row, &mut numbers);
+                schoolbook(wide(t), wide(&numbers[..d])).wrapping_mul(weight)
+            };
             let expected: Vec<i32> = tokens.chunks_exact(d)
-                .map(|t| high.chunks_exact(d).map(|r| schoolbook(wide(t), wide(r))).max().unwrap_or(i32::MIN))
+                .map(|t| low.chunks_exact(packed::row_bytes(d)).map(|r| weighed(t, r)).max().unwrap_or(i32::MIN))
                 .collect();
-            prop_assert_eq!(best(&question, level, &high), expected);
+            prop_assert_eq!(best(&question, level, &low), expected);
         }
     }
 }
@@ -68,18 +74,22 @@ fn extremes_are_exact() {
     let question = Question::new(&[-128; 384], 384);
     let digits = Digits::of(&[-32767; 384]).expect("has digits");
     for level in Level::all() {
-        assert_eq!(best(&question, level, &[127; 384]), [-128 * 127 * 384]);
-        assert_eq!(best(&question, level, &[-128; 768]), [128 * 128 * 384]);
+        // All sevens: a length of 137.2, a weight of 1911.
+        let mut rows = Vec::new();
+        packed::pack(&[127; 384], 384, &mut rows);
+        assert_eq!(best(&question, level, &rows), [-128 * 7 * 384 * 1911]);
+        packed::pack(&[-128; 384], 384, &mut rows);
+        assert_eq!(best(&question, level, &rows), [128 * 7 * 384 * 1911]);
         let mut out = [0];
         digits.dots_at(level, &[-128; 384], &mut out);
         assert_eq!(out, [32767 * 128 * 384]);
         assert_eq!(dot_at(level, &[32767, -32767], &[32767, 32767]), 0);
     }
     assert!(Digits::of(&[32640]).is_none());
-    assert_eq!(best(&Question::new(&[], 384), Level::best(), &[1; 384]), []);
+    assert_eq!(best(&Question::new(&[], 384), Level::best(), &[1; 194]), []);
 }
 
-fn best(question: &Question, level: Level, rows: &[i8]) -> Vec<i32> {
+fn best(question: &Question, level: Level, rows: &[u8]) -> Vec<i32> {
     let mut out = vec![0; question.len()];
     question.best_at(level, rows, &mut out);
     out

@@ -60,7 +60,7 @@ impl Engine {
         config: &Config,
         reach: usize,
         graph: &Found,
-        admit: &impl Fn(InteractionId) -> bool,
+        admit: &(impl Fn(InteractionId) -> bool + Sync),
     ) -> Vec<Candidate> {
         let (r, frame) = (&config.retrieval, &query.frame);
         let k = r
@@ -125,7 +125,7 @@ impl Engine {
         query: &Query,
         k: usize,
         floor: f64,
-        admit: &impl Fn(u64) -> bool,
+        admit: &(impl Fn(u64) -> bool + Sync),
     ) -> Hits {
         if self.cards.embedded() {
             return self.cards.semantic(&query.vector, k, floor, admit);
@@ -158,15 +158,16 @@ impl Engine {
     }
 
     pub(super) fn read_candidates(&self, pool: &mut [Candidate]) -> Result<()> {
-        let store = self.store();
-        for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
-            match self.known(&store, c.id)? {
-                Some(known) => c.known = known,
-                // Erased by the writer since this reader was opened.
-                None => c.dropped = Some("erased"),
+        self.store().reading(|store| {
+            for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
+                match self.known(store, c.id)? {
+                    Some(known) => c.known = known,
+                    // Erased by the writer since this reader was opened.
+                    None => c.dropped = Some("erased"),
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Hard filters (section 9.3, step 3).

@@ -1,5 +1,6 @@
 //! One memory, opened: the store beneath it, the indexes above it.
 
+mod around;
 mod assemble;
 mod candidates;
 mod consolidate;

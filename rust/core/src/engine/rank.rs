@@ -2,10 +2,11 @@
 //! `[ranking]`, over the best candidates of dense and BM25.
 
 use super::Engine;
+use super::around::Around;
 use super::read::Candidate;
 use super::terms::{Term, Terms};
 use super::updates::Updates;
-use crate::config::{Config, Ranking, Retrieval};
+use crate::config::{Config, Ranking};
 use crate::error::Result;
 use crate::index::inverted;
 use crate::retrieve::cards::contains_words;
@@ -16,7 +17,6 @@ use crate::score::survival::logistic;
 use crate::text;
 use crate::types::{InteractionId, Signals};
 use ebbtide_simd::Question;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Weight of a stop word or punctuation mark in late interaction.
 const STOP_WEIGHT: f64 = 0.15;
@@ -52,19 +52,16 @@ impl Engine {
         c: &Config,
     ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
-        let stems = self.bm25.terms(stems);
+        let around = self.around(pool, r.late_interaction_window);
+        let by_words = self.bm25.terms(stems).scores(around.ids());
         let asked = self.lexical.terms(&query.frame.name_free_terms);
-        let bm25: Column = pool
-            .iter()
-            .map(|c| match c.dropped {
-                None => stems.score(c.id),
-                Some(_) => 0.0,
-            })
+        let bm25: Column = (pool.iter().enumerate())
+            .map(|(i, c)| around.own(i, c.id).map_or(0.0, |place| by_words[place]))
             .collect();
         let top = bm25.iter().copied().fold(0.0, f64::max);
         let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
         let late = if r.late_interaction {
-            self.late_scores(pool, query, r)?
+            self.late_scores(pool, query, &around)?
         } else {
             None
         };
@@ -87,9 +84,8 @@ impl Engine {
             if c.dropped.is_some() {
                 continue;
             }
-            let near = self.neighbours(c.id, r.late_interaction_window);
-            let near = near.iter().filter(|n| **n != c.id);
-            let best = near.map(|n| stems.score(*n)).fold(0.0, f64::max);
+            let beside = around.near(i).filter(|p| around.ids()[*p] != c.id);
+            let best = beside.map(|p| by_words[p]).fold(0.0, f64::max);
             let mut t = similarity[i];
             t[Term::Bm25] = w.bm25 * share(bm25[i]);
             t[Term::Bm25Neighbours] = w.bm25_neighbours * share(best);
@@ -117,7 +113,7 @@ impl Engine {
         &self,
         pool: &[Candidate],
         query: &Query,
-        r: &Retrieval,
+        around: &Around,
     ) -> Result<Option<Late>> {
         let dimension = self.flat.dimension();
         if query.tokens.is_empty() || dimension == 0 {
@@ -125,10 +121,9 @@ impl Engine {
         }
         let weights = self.token_weights(query);
         let question = Question::new(&query.tokens, dimension);
-        let read = self.matches_around(pool, &question, r.late_interaction_window)?;
-        if read.is_empty() {
+        let Some(read) = self.matches_of(around.ids(), &question)? else {
             return Ok(None);
-        }
+        };
         let zero = vec![0.0; pool.len()];
         let mut late = Late {
             own: zero.clone(),
@@ -136,43 +131,38 @@ impl Engine {
             previous: zero,
         };
         let mut window = Matches::none(&question);
-        for (i, c) in pool.iter().enumerate().filter(|(_, c)| c.dropped.is_none()) {
-            let near = self.neighbours(c.id, r.late_interaction_window);
-            let own = &read[&c.id];
-            late.own[i] = own.score(&weights);
-            window.clone_from(own);
-            if let Some(before) = near.iter().rev().find(|n| **n < c.id) {
-                window.merge(&read[before]);
+        for (i, c) in pool.iter().enumerate() {
+            let Some(own) = around.own(i, c.id) else {
+                continue;
+            };
+            let near = around.near(i);
+            late.own[i] = read[own].score(&weights);
+            window.clone_from(&read[own]);
+            if own > near.start {
+                window.merge(&read[own - 1]);
             }
             late.previous[i] = window.score(&weights);
-            for id in &near {
-                window.merge(&read[id]);
+            for place in near {
+                window.merge(&read[place]);
             }
             late.window[i] = window.score(&weights);
         }
         Ok(Some(late))
     }
 
-    /// What matches the question's tokens best in each turn that is a candidate or near
-    /// one; nothing where no turn has token vectors.
-    fn matches_around(
+    /// What matches the question's tokens best in each of these turns; `None` where none
+    /// has token vectors.
+    fn matches_of(
         &self,
-        pool: &[Candidate],
+        ids: &[InteractionId],
         question: &Question,
-        window: u64,
-    ) -> Result<BTreeMap<InteractionId, Matches>> {
-        let kept = pool.iter().filter(|c| c.dropped.is_none());
-        let ids: BTreeSet<InteractionId> =
-            kept.flat_map(|c| self.neighbours(c.id, window)).collect();
-        let store = self.store();
-        let mut any = false;
-        let mut read = BTreeMap::new();
-        for id in ids {
-            let tokens = self.tokens_of(&store, id)?;
-            any |= !tokens.is_empty();
-            read.insert(id, Matches::of(question, &tokens));
+    ) -> Result<Option<Vec<Matches>>> {
+        let read = self.store().reading(|store| self.tokens_of(store, ids))?;
+        if read.iter().all(|tokens| tokens.is_empty()) {
+            return Ok(None);
         }
-        Ok(if any { read } else { BTreeMap::new() })
+        let each = read.iter().map(|tokens| Matches::of(question, tokens));
+        Ok(Some(each.collect()))
     }
 
     /// Terms of what the turn says, measured against what is asked.

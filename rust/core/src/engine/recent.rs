@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::text::fold;
 use crate::types::{Facts, InteractionId};
-use std::collections::BTreeMap;
+use lru::LruCache;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A turn as the candidates of a recall need it.
@@ -27,8 +27,7 @@ const ENTRY_BYTES: usize = 96;
 #[derive(Debug, Default)]
 struct Entry {
     known: Option<Arc<Known>>,
-    tokens: Option<Arc<[i8]>>,
-    used: u64,
+    tokens: Option<Arc<[u8]>>,
 }
 
 impl Entry {
@@ -41,65 +40,57 @@ impl Entry {
 }
 
 /// The bounded store of what was read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recent {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
-    entries: BTreeMap<InteractionId, Entry>,
+    entries: LruCache<InteractionId, Entry>,
     bytes: usize,
     limit: usize,
-    clock: u64,
     generation: (u64, i64),
 }
 
 impl Inner {
-    /// What is kept of a turn, noted as used.
-    fn kept(&mut self, id: InteractionId) -> Option<&Entry> {
-        let entry = self.entries.get_mut(&id)?;
-        self.clock += 1;
-        entry.used = self.clock;
-        Some(entry)
+    fn with_limit(limit: usize) -> Self {
+        Self {
+            entries: LruCache::unbounded(),
+            bytes: 0,
+            limit,
+            generation: (0, 0),
+        }
     }
 
-    /// Keeps something of a turn; with a bound of 0 nothing, ever.
+    /// Keeps something of a turn; with a bound of 0 nothing, ever. What was used least
+    /// recently is let go, one by one: no recall pays for the others.
     fn keep(&mut self, id: InteractionId, put: impl FnOnce(&mut Entry)) {
         if self.limit == 0 {
             return;
         }
-        self.clock += 1;
-        let entry = self.entries.entry(id).or_default();
-        let before = if entry.used == 0 { 0 } else { entry.bytes() };
+        let mut fresh = false;
+        let entry = self.entries.get_or_insert_mut(id, || {
+            fresh = true;
+            Entry::default()
+        });
+        let before = if fresh { 0 } else { entry.bytes() };
         put(entry);
-        entry.used = self.clock;
-        let grown = entry.bytes().saturating_sub(before);
-        self.bytes += grown;
-        if self.bytes > self.limit {
-            self.shrink();
+        self.bytes = self.bytes + entry.bytes() - before;
+        while self.bytes > self.limit {
+            let Some((_, gone)) = self.entries.pop_lru() else {
+                break;
+            };
+            self.bytes -= gone.bytes();
         }
-    }
-
-    /// Lets the least recently used half go, in one pass.
-    fn shrink(&mut self) {
-        let mut uses: Vec<u64> = self.entries.values().map(|e| e.used).collect();
-        uses.sort_unstable();
-        let middle = uses.get(uses.len() / 2).copied().unwrap_or(0);
-        self.entries.retain(|_, e| e.used > middle);
-        self.bytes = self.entries.values().map(Entry::bytes).sum();
     }
 }
 
 impl Recent {
     /// Holds about so many bytes.
     pub(super) fn with_limit(limit: usize) -> Self {
-        let inner = Inner {
-            limit,
-            ..Inner::default()
-        };
         Self {
-            inner: Mutex::new(inner),
+            inner: Mutex::new(Inner::with_limit(limit)),
         }
     }
 
@@ -123,33 +114,54 @@ impl Engine {
 
     /// Facts and folded text of a turn; `None` where it is no longer there.
     pub(super) fn known(&self, store: &Store, id: InteractionId) -> Result<Option<Arc<Known>>> {
-        let kept = self.recent.lock().kept(id).and_then(|e| e.known.clone());
+        let kept = self
+            .recent
+            .lock()
+            .entries
+            .get(&id)
+            .and_then(|e| e.known.clone());
         if kept.is_some() {
             return Ok(kept);
         }
-        let Some(turn) = store.turn(&self.namespace, id)? else {
+        let Some((text, facts)) = store.text_and_facts(&self.namespace, id)? else {
             return Ok(None);
         };
-        let derived = store.derived(&self.namespace, id)?;
         let known = Arc::new(Known {
-            facts: derived.map(|d| d.facts).unwrap_or_default(),
-            text: fold(&turn.text),
+            facts,
+            text: fold(&text),
         });
         let shared = Arc::clone(&known);
         self.recent.lock().keep(id, |e| e.known = Some(shared));
         Ok(Some(known))
     }
 
-    /// Token vectors of a turn, one after the other; empty where none are kept.
-    pub(super) fn tokens_of(&self, store: &Store, id: InteractionId) -> Result<Arc<[i8]>> {
-        let kept = self.recent.lock().kept(id).and_then(|e| e.tokens.clone());
-        if let Some(tokens) = kept {
-            return Ok(tokens);
+    /// Token vectors of turns, packed, in their order; empty where none are kept. Those of
+    /// turns side by side are read in one go.
+    pub(super) fn tokens_of(&self, store: &Store, ids: &[InteractionId]) -> Result<Vec<Arc<[u8]>>> {
+        let mut found: Vec<Option<Arc<[u8]>>> = {
+            let mut inner = self.recent.lock();
+            let mut kept = |id| inner.entries.get(id).and_then(|e| e.tokens.clone());
+            ids.iter().map(&mut kept).collect()
+        };
+        let missing: Vec<usize> = (0..ids.len()).filter(|i| found[*i].is_none()).collect();
+        let none: Arc<[u8]> = Arc::default();
+        for run in missing.chunk_by(|a, b| a + 1 == *b && ids[*a] + 1 == ids[*b]) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            let span = (ids[first], ids[last]);
+            let mut read = store
+                .token_vectors(&self.namespace, span, self.flat.dimension())?
+                .into_iter()
+                .peekable();
+            let mut inner = self.recent.lock();
+            for place in run {
+                let own = read.next_if(|(id, _)| *id == ids[*place]);
+                let tokens = own.map_or_else(|| Arc::clone(&none), |(_, rows)| rows.into());
+                let shared = Arc::clone(&tokens);
+                inner.keep(ids[*place], |e| e.tokens = Some(shared));
+                found[*place] = Some(tokens);
+            }
         }
-        let tokens: Arc<[i8]> = store.token_vectors(&self.namespace, id)?.into();
-        let shared = Arc::clone(&tokens);
-        self.recent.lock().keep(id, |e| e.tokens = Some(shared));
-        Ok(tokens)
+        Ok(found.into_iter().flatten().collect())
     }
 }
 
@@ -158,47 +170,43 @@ mod tests {
     use super::*;
 
     fn filled(inner: &mut Inner, id: InteractionId, length: usize) {
-        inner.keep(id, |e| e.tokens = Some(vec![0i8; length].into()));
+        inner.keep(id, |e| e.tokens = Some(vec![0u8; length].into()));
     }
 
     #[test]
     fn it_stays_within_its_bound_and_keeps_what_was_used_last() {
-        let mut inner = Inner {
-            limit: 1000,
-            ..Inner::default()
-        };
+        let mut inner = Inner::with_limit(1000);
         for id in 0..100 {
             filled(&mut inner, id, 100);
             assert!(inner.bytes <= 1000);
-            assert!(inner.entries.contains_key(&id));
+            // Looked at each time, the first stays.
+            assert!(inner.entries.get(&0).is_some());
+            assert!(inner.entries.contains(&id));
         }
+        assert_eq!(inner.entries.len(), 5);
+        assert_eq!(inner.bytes, 5 * (100 + ENTRY_BYTES));
+    }
+
+    #[test]
+    fn what_grows_is_counted_once() {
+        let mut inner = Inner::with_limit(1000);
+        filled(&mut inner, 1, 100);
+        filled(&mut inner, 1, 300);
+        assert_eq!(inner.bytes, 300 + ENTRY_BYTES);
     }
 
     #[test]
     fn what_is_too_large_is_not_kept() {
-        let mut inner = Inner {
-            limit: 10,
-            ..Inner::default()
-        };
+        let mut inner = Inner::with_limit(10);
         filled(&mut inner, 1, 100);
         assert_eq!(inner.bytes, 0);
     }
 
     #[test]
     fn a_bound_of_nothing_keeps_nothing() {
-        let mut inner = Inner::default();
+        let mut inner = Inner::with_limit(0);
         filled(&mut inner, 1, 0);
         filled(&mut inner, 2, 100);
-        assert!(inner.entries.is_empty() && inner.kept(2).is_none());
-    }
-
-    #[test]
-    fn looking_leaves_nothing_behind() {
-        let mut inner = Inner {
-            limit: 1000,
-            ..Inner::default()
-        };
-        assert!(inner.kept(7).is_none());
         assert!(inner.entries.is_empty());
     }
 }

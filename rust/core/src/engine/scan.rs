@@ -18,7 +18,7 @@ use crate::score::vector;
 use crate::store::Scanned;
 use crate::text::{self, fold};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
-use ebbtide_simd::Question;
+use ebbtide_simd::{Question, packed};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -240,18 +240,14 @@ impl Engine {
     fn read_sentences(&self, message: &Scanned, asked: &Asked<'_>, config: &Config) -> Vec<Read> {
         let chars: Vec<char> = message.turn.text.chars().collect();
         let places = places(message, &chars, config.nlp.speaker_prefix);
-        let dimension = self.flat.dimension().max(1);
-        let rows = message.tokens.len() / dimension;
+        let row = packed::row_bytes(self.flat.dimension().max(1));
+        let rows = message.tokens.len() / row;
         let spans = render::sentences(&message.turn.text);
         let each = |(from, to): (usize, usize)| {
             let text = fold(&chars[from..to].iter().collect::<String>());
-            let own: Vec<i8> = score::rows_of(&places, rows, from, to)
+            let own: Vec<u8> = score::rows_of(&places, rows, from, to)
                 .into_iter()
-                .flat_map(|r| {
-                    message.tokens[r * dimension..(r + 1) * dimension]
-                        .iter()
-                        .copied()
-                })
+                .flat_map(|r| message.tokens[r * row..(r + 1) * row].iter().copied())
                 .collect();
             Read {
                 from,

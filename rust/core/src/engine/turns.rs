@@ -128,6 +128,11 @@ impl Turns {
         at - before.count()..at + 1 + after.count()
     }
 
+    /// The id at a place.
+    pub(super) fn id(&self, place: usize) -> InteractionId {
+        self.ids[place]
+    }
+
     /// The ids at some places.
     pub(super) fn ids(&self, places: Range<usize>) -> &[InteractionId] {
         &self.ids[places]

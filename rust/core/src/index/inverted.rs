@@ -252,6 +252,10 @@ mod tests {
             let even = |id: u64| id.is_multiple_of(2);
             prop_assert_eq!(i.bm25(&q, k, even), naive(&|id| i.bm25_of(&q, id)));
             let terms = i.terms(&q);
+            let there_and_back: Vec<u64> =
+                i.documents.iter().chain(i.documents.iter().rev()).copied().chain([7]).collect();
+            let each: Vec<f64> = there_and_back.iter().map(|id| terms.score(*id)).collect();
+            prop_assert_eq!(terms.scores(&there_and_back), each);
             let overlap = |id: u64| {
                 let position = i.position(id).expect("indexed");
                 let held = terms.terms.iter().filter(|t| t.list.iter().any(|p| p.0 == position)).count();

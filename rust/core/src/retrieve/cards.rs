@@ -90,7 +90,7 @@ impl CardIndex {
         query: &[i16],
         k: usize,
         floor: f64,
-        admit: impl Fn(u64) -> bool,
+        admit: impl Fn(u64) -> bool + Sync,
     ) -> Vec<(u64, f64)> {
         self.vectors.search(query, k, floor, admit)
     }
@@ -114,7 +114,7 @@ impl CardIndex {
         frame: &QueryFrame,
         weights: &[f64],
         k: usize,
-        admit: impl Fn(u64) -> bool,
+        admit: impl Fn(u64) -> bool + Sync,
     ) -> Vec<(u64, f64)> {
         let mut query = frame.terms.clone();
         query.extend(frame.predicate_lemmas.iter().cloned());

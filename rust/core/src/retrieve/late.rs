@@ -2,7 +2,7 @@
 //! turn's tokens. Sums of exact integer cosines, in the question's order.
 
 use crate::score::vector::TOKEN_SCALE;
-use ebbtide_simd::Question;
+use ebbtide_simd::{Question, packed};
 
 /// Best match of each question token among the tokens of a text, in one row a text.
 ///
@@ -16,10 +16,10 @@ impl Matches {
         Self(vec![i32::MIN; question.len()])
     }
 
-    /// Of the tokens of a text, one after the other.
-    pub fn of(question: &Question, tokens: &[i8]) -> Self {
+    /// Of the tokens of a text, packed, one after the other.
+    pub fn of(question: &Question, rows: &[u8]) -> Self {
         let mut matches = Self::none(question);
-        question.best(tokens, &mut matches.0);
+        question.best(rows, &mut matches.0);
         matches
     }
 
@@ -42,7 +42,7 @@ impl Matches {
 }
 
 fn cosine(product: i32) -> f64 {
-    (f64::from(product) / (TOKEN_SCALE * TOKEN_SCALE)).clamp(-1.0, 1.0)
+    (f64::from(product) / (TOKEN_SCALE * packed::LENGTH)).clamp(-1.0, 1.0)
 }
 
 /// Scales scores to [0, 1] by their least and greatest; all equal: 0.
@@ -65,15 +65,17 @@ mod tests {
     #[test]
     fn each_question_token_takes_its_best_partner() {
         let question = Question::new(&[127, 0, 0, 127], 2);
-        let turn = [127, 0, 90, 90];
+        let mut turn = Vec::new();
+        packed::pack(&[127, 0, 90, 90], 2, &mut turn);
         let m = Matches::of(&question, &turn);
-        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
-        near(m.score(&[1.0, 3.0]), (1.0 + 3.0 * 90.0 / 127.0) / 4.0);
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-4, "{a} is not {b}");
+        let half = 0.5f64.sqrt();
+        near(m.score(&[1.0, 3.0]), (1.0 + 3.0 * half) / 4.0);
         near(m.score(&[0.0, 0.0]), 0.0);
         near(Matches::of(&question, &[]).score(&[1.0, 3.0]), -1.0);
         let mut both = Matches::none(&question);
         both.merge(&m);
-        near(both.score(&[0.0, 1.0]), 90.0 / 127.0);
+        near(both.score(&[0.0, 1.0]), half);
     }
 
     #[test]

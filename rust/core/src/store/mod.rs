@@ -12,6 +12,7 @@ mod recurrence;
 mod schema;
 mod shipping;
 mod sums;
+mod tokens;
 mod transfer;
 mod write;
 mod written;
@@ -48,8 +49,8 @@ pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
     read_only: bool,
-    /// Whether its rows have checksums.
-    summed: bool,
+    /// Of its schema; a store that is only read keeps an earlier one.
+    version: usize,
     /// Erasures by this process.
     erasures: Cell<u64>,
     // Held until the store is dropped; the operating system frees it with the process.
@@ -113,7 +114,7 @@ impl Store {
             conn,
             path: None,
             read_only: false,
-            summed: true,
+            version: SCHEMA_VERSION,
             erasures: Cell::new(0),
             _lock: None,
         })
@@ -167,7 +168,7 @@ impl Store {
             conn,
             path: Some(path.into()),
             read_only: false,
-            summed: true,
+            version: SCHEMA_VERSION,
             erasures: Cell::new(0),
             _lock: Some(lock),
         })
@@ -210,8 +211,7 @@ impl Store {
             conn,
             path: Some(path.into()),
             read_only: true,
-            // A store of an earlier version that is opened for reading only is not migrated.
-            summed: version >= sums::SINCE,
+            version,
             erasures: Cell::new(0),
             _lock: None,
         })
@@ -315,6 +315,18 @@ impl Store {
             // nothing behind that the next opening would not undo.
             let _ = self.conn.execute_batch("ROLLBACK");
         }
+        done
+    }
+
+    /// Runs `work` on one state of the store. SQLite takes and gives back the file's locks
+    /// once, and not for each of the hundreds of rows that a recall reads.
+    pub fn reading<T>(&self, work: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
+        if !self.conn.is_autocommit() {
+            return work(self);
+        }
+        self.conn.prepare_cached("BEGIN")?.execute([])?;
+        let done = work(self);
+        self.conn.prepare_cached("COMMIT")?.execute([])?;
         done
     }
 

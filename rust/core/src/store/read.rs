@@ -1,9 +1,11 @@
 //! Reading turns, facts, vectors and decisions back.
 
+use super::tokens::tokens_of;
 use super::{Namespace, Store, id_of, sums};
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
 use crate::types::{Decision, Facts, Provenance, Relation, Score, State, StoredTurn, Validity};
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 
 /// What was derived from one turn.
@@ -37,8 +39,8 @@ pub struct Scanned {
     pub turn: StoredTurn,
     /// What was derived from it; none while its analysis is still to come.
     pub derived: Option<Derived>,
-    /// Its token vectors, one after the other.
-    pub tokens: Vec<i8>,
+    /// Its token vectors, packed, one after the other.
+    pub tokens: Vec<u8>,
 }
 
 const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,
@@ -46,6 +48,9 @@ const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, times
 const DERIVED: &str =
     "divergence, z_content, z_op, z_prov, omega_raw, omega, facts, spans, derived.vectors,
     card_vectors";
+
+/// What a row of it is called in an error.
+const DERIVED_ROW: &str = "what was derived from a turn";
 
 /// Columns of what was derived, from where on they stand behind those of a turn.
 const AFTER_TURN: usize = 15;
@@ -83,7 +88,7 @@ fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
         return Ok(None);
     };
     if !row.get::<_, bool>(at + 10)? {
-        return Err(sums::damaged_derived("what was derived from a turn"));
+        return Err(sums::damaged_derived(DERIVED_ROW));
     }
     let facts: Vec<u8> = row.get(at + 6)?;
     let spans: Vec<u8> = row.get(at + 7)?;
@@ -156,9 +161,9 @@ impl Store {
     /// and their token vectors: what a scan of the history needs.
     pub fn chunk(&self, ns: &Namespace, from: u64, limit: u32) -> Result<Vec<Scanned>> {
         let (turn, derived) = (self.turn_columns(), self.derived_columns());
-        let sound = self.sound("token_vector", sums::TOKENS);
+        let tokens = self.token_columns();
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {turn}, {derived}, token_vector.vectors, {sound} FROM turn
+            "SELECT {turn}, {derived}, {tokens} FROM turn
              LEFT JOIN derived ON derived.key = turn.key
              LEFT JOIN token_vector ON token_vector.key = turn.key
              WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key LIMIT ?3"
@@ -166,18 +171,14 @@ impl Store {
         let mut rows = statement.query(params![ns.key(from), ns.range().1, limit])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            let tokens: Option<Vec<u8>> = row.get(AFTER_TURN + 11)?;
-            if tokens.is_some() && !row.get::<_, bool>(AFTER_TURN + 12)? {
-                return Err(sums::damaged_derived("a row of token vectors"));
-            }
+            let derived = derived_of(row, AFTER_TURN)?;
+            let dimension = derived
+                .as_ref()
+                .map_or(0, |d| d.vectors.len() / d.spans.len().max(1));
             found.push(Scanned {
                 turn: turn_of(row)?,
-                derived: derived_of(row, AFTER_TURN)?,
-                tokens: tokens
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(u8::cast_signed)
-                    .collect(),
+                tokens: tokens_of(row, AFTER_TURN + 11, dimension)?,
+                derived,
             });
         }
         Ok(found)
@@ -205,6 +206,32 @@ impl Store {
         rows.next()?.map(turn_of).transpose()
     }
 
+    /// Text and facts of one turn: what recall reads of a candidate.
+    pub fn text_and_facts(&self, ns: &Namespace, id: u64) -> Result<Option<(String, Facts)>> {
+        let sql = format!(
+            "SELECT turn.text, {}, facts, {} FROM turn
+             LEFT JOIN derived ON derived.key = turn.key WHERE turn.key = ?1",
+            self.sound("turn", sums::TURN),
+            self.sound("derived", sums::DERIVED)
+        );
+        let mut statement = self.conn.prepare_cached(&sql)?;
+        let mut rows = statement.query([ns.key(id)])?;
+        let Some(row) = rows.next()? else {
+            return Ok(None);
+        };
+        if !row.get::<_, bool>(1)? {
+            return Err(sums::damaged_turn(ns.key(id)));
+        }
+        let text = row.get(0)?;
+        let ValueRef::Blob(facts) = row.get_ref(2)? else {
+            return Ok(Some((text, Facts::default())));
+        };
+        if !row.get::<_, bool>(3)? {
+            return Err(sums::damaged_derived(DERIVED_ROW));
+        }
+        Ok(Some((text, postcard::from_bytes(facts)?)))
+    }
+
     /// What was derived from one turn.
     pub fn derived(&self, ns: &Namespace, id: u64) -> Result<Option<Derived>> {
         let sql = format!(
@@ -217,26 +244,6 @@ impl Store {
             Some(row) => derived_of(row, 0),
             None => Ok(None),
         }
-    }
-
-    /// Token vectors of one turn, one after the other; empty where none are kept.
-    pub fn token_vectors(&self, ns: &Namespace, id: u64) -> Result<Vec<i8>> {
-        let sound = self.sound("token_vector", sums::TOKENS);
-        let sql = format!("SELECT vectors, {sound} FROM token_vector WHERE key = ?1");
-        let found: Option<(Vec<u8>, bool)> = self
-            .conn
-            .prepare_cached(&sql)?
-            .query_row([ns.key(id)], |r| Ok((r.get(0)?, r.get(1)?)))
-            .optional()?;
-        if found.as_ref().is_some_and(|(_, sound)| !sound) {
-            return Err(sums::damaged_derived("a row of token vectors"));
-        }
-        Ok(found
-            .map(|(vectors, _)| vectors)
-            .unwrap_or_default()
-            .into_iter()
-            .map(u8::cast_signed)
-            .collect())
     }
 
     /// The turn that carries the caller's own id.

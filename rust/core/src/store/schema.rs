@@ -9,7 +9,7 @@ const APPLICATION_ID: i64 = 0x6562_6274;
 
 /// Each entry leads from the version of its index to the next. Never edit one
 /// that was released; append.
-const MIGRATIONS: [&str; 5] = [V1, V2, V3, V4, V5];
+const MIGRATIONS: [&str; 6] = [V1, V2, V3, V4, V5, V6];
 
 /// The newest schema version.
 pub const LATEST: usize = MIGRATIONS.len();
@@ -210,6 +210,13 @@ ALTER TABLE writing ADD COLUMN checksum INTEGER;
 ALTER TABLE wording ADD COLUMN checksum INTEGER;
 ";
 
+/// The version that brought token vectors in four bits; see [`super::tokens`].
+pub const PACKED_SINCE: usize = 6;
+/// Bits a number; rows of earlier releases have none written and eight.
+const V6: &str = "
+ALTER TABLE token_vector ADD COLUMN bits INTEGER;
+";
+
 /// Settings of a writing connection, then the schema, created or migrated.
 pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -230,20 +237,21 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
          PRAGMA cache_size = -16384;"
     ))?;
     sums::register(conn)?;
-    for (from, migration) in MIGRATIONS.iter().enumerate().skip(version(conn)?) {
-        let fill = if from + 1 == sums::SINCE {
+    let found = version(conn)?;
+    if found < LATEST {
+        let migrations = MIGRATIONS[found..].concat();
+        let fill = if found < sums::SINCE {
             sums::fill()
         } else {
             String::new()
         };
         conn.execute_batch(&format!(
             "BEGIN IMMEDIATE;
-             {migration}
+             {migrations}
              {fill}
              PRAGMA application_id = {APPLICATION_ID};
-             PRAGMA user_version = {};
-             COMMIT;",
-            from + 1
+             PRAGMA user_version = {LATEST};
+             COMMIT;"
         ))?;
     }
     Ok(())

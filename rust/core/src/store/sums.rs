@@ -5,6 +5,7 @@
 //! memory has another number. It is reckoned by SQL, by a function of each connection, so
 //! that a change of one column and the sum over all of them are one statement.
 
+use super::schema::PACKED_SINCE;
 use super::transfer::TABLES;
 use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
@@ -38,7 +39,11 @@ pub const DERIVED: &str = "row_sum(derived.key & 1099511627775, derived.divergen
     derived.z_content, derived.z_op, derived.z_prov, derived.omega_raw, derived.omega,
     derived.facts, derived.spans, derived.vectors, derived.card_vectors)";
 /// Of its token vectors.
-pub const TOKENS: &str = "row_sum(token_vector.key & 1099511627775, token_vector.vectors)";
+pub const TOKENS: &str = "CASE WHEN token_vector.bits IS NULL
+    THEN row_sum(token_vector.key & 1099511627775, token_vector.vectors)
+    ELSE row_sum(token_vector.key & 1099511627775, token_vector.vectors, token_vector.bits) END";
+/// The same in a store that has no such column.
+const TOKENS_BEFORE: &str = "row_sum(token_vector.key & 1099511627775, token_vector.vectors)";
 /// Of a relation.
 pub const LINEAGE: &str = "row_sum(lineage.older & 1099511627775,
     lineage.newer & 1099511627775, lineage.relation, lineage.topic, lineage.by_caller)";
@@ -259,17 +264,21 @@ pub fn fill() -> String {
 impl Store {
     /// SQL that is 1 where a row is what was written.
     pub(super) fn sound(&self, table: &str, sum: &str) -> String {
-        if self.summed {
-            format!("{table}.checksum IS {sum}")
-        } else {
-            "1".to_owned()
+        if self.version < SINCE {
+            return "1".to_owned();
         }
+        let sum = if sum == TOKENS && self.version < PACKED_SINCE {
+            TOKENS_BEFORE
+        } else {
+            sum
+        };
+        format!("{table}.checksum IS ({sum})")
     }
 
     /// Turns of a memory with rows that are not what was written, in one table; none
     /// where a row is about no turn.
     pub(super) fn unsound(&self, ns: &Namespace, summed: &Summed) -> Result<Vec<Option<i64>>> {
-        if !self.summed {
+        if self.version < SINCE {
             return Ok(Vec::new());
         }
         let Summed { table, turn, .. } = summed;

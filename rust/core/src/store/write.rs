@@ -1,7 +1,7 @@
 //! Writing. Every function here runs inside `Store::transaction`.
 
 use super::sums::{self, turn_sum};
-use super::{Namespace, Store};
+use super::{Namespace, Store, tokens};
 use crate::error::Result;
 use crate::lineage::Edge;
 use crate::types::{AnalysedTurn, NewTurn, Passage, Score};
@@ -112,13 +112,13 @@ impl Store {
                 cards,
             ])?;
         if keep_tokens && analysed.passages.iter().any(|p| !p.tokens.is_empty()) {
-            let tokens = pack_tokens(&analysed.passages);
+            let rows = tokens::of_passages(&analysed.passages);
             self.conn
                 .prepare_cached(
-                    "INSERT OR REPLACE INTO token_vector (key, vectors, checksum)
-                     VALUES (?1, ?2, row_sum(?1 & 1099511627775, ?2))",
+                    "INSERT OR REPLACE INTO token_vector (key, vectors, bits, checksum)
+                     VALUES (?1, ?2, ?3, row_sum(?1 & 1099511627775, ?2, ?3))",
                 )?
-                .execute(params![ns.key(id), tokens])?;
+                .execute(params![ns.key(id), rows, tokens::BITS])?;
         }
         Ok(())
     }
@@ -284,13 +284,4 @@ fn pack_passages(passages: &[Passage]) -> (Vec<u8>, Vec<u8>) {
         put_le(&p.vector, &mut vectors);
     }
     (spans, vectors)
-}
-
-/// Token vectors of all passages, one after the other.
-fn pack_tokens(passages: &[Passage]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(passages.iter().map(|p| p.tokens.len()).sum());
-    for p in passages {
-        out.extend(p.tokens.iter().map(|x| x.cast_unsigned()));
-    }
-    out
 }

@@ -53,6 +53,30 @@ impl Terms<'_> {
         score
     }
 
+    /// BM25 of several documents. Each list is walked once while the ids ascend.
+    pub fn scores(&self, ids: &[u64]) -> Vec<f64> {
+        let documents: Vec<Option<u32>> = ids.iter().map(|id| self.index.position(*id)).collect();
+        let mut scores = vec![0.0; ids.len()];
+        for (place, term) in self.terms.iter().enumerate() {
+            let mut list = List::of(place, term, 0.0);
+            let mut last = 0;
+            for (score, document) in scores.iter_mut().zip(&documents) {
+                let Some(document) = *document else {
+                    continue;
+                };
+                if document < last {
+                    list.at = 0;
+                }
+                last = document;
+                list.seek(document);
+                if list.head() == Some(document) {
+                    *score += term.idf * self.saturation(term.list[list.at]);
+                }
+            }
+        }
+        scores
+    }
+
     /// Share of the terms, weighed by rarity, that one document contains.
     pub fn coverage(&self, id: u64) -> f64 {
         if self.index.position(id).is_none() {
@@ -93,12 +117,7 @@ impl Terms<'_> {
             .iter()
             .enumerate()
             .filter(|(_, t)| !t.list.is_empty())
-            .map(|(place, term)| List {
-                place,
-                list: term.list,
-                at: 0,
-                bound: bound(term),
-            })
+            .map(|(place, term)| List::of(place, term, bound(term)))
             .collect();
         // The least telling first; of equal ones the longest.
         lists.sort_by(|a, b| {
@@ -171,7 +190,16 @@ struct List<'a> {
     bound: f64,
 }
 
-impl List<'_> {
+impl<'a> List<'a> {
+    fn of(place: usize, term: &Term<'a>, bound: f64) -> Self {
+        Self {
+            place,
+            list: term.list,
+            at: 0,
+            bound,
+        }
+    }
+
     fn head(&self) -> Option<u32> {
         self.list.get(self.at).map(|p| p.0)
     }
