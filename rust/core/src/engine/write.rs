@@ -169,13 +169,13 @@ impl Engine {
         turn: &NewTurn,
         report: &mut WriteReport,
     ) -> Result<Option<(InteractionId, u32)>> {
+        let id = self.namespace.next_id;
         if let Some(external) = &turn.external_id
-            && store.id_of_external(&self.namespace, external)?.is_some()
+            && !store.insert_external(&self.namespace, external, id)?
         {
             report.duplicates += 1;
             return Ok(None);
         }
-        let id = self.namespace.next_id;
         let tokens = self.words.count_tokens(self.tokenizer, &turn.text);
         let record_id = record_id(id, turn);
         store.insert_turn(

@@ -2,11 +2,12 @@
 //!
 //! SQLite keeps none, and finds damage only where it breaks the structure of a page. The
 //! sum is taken over every column, of a key over the interaction id alone: an imported
-//! memory has another number. It is reckoned by SQL, by a function of each connection, so
-//! that a change of one column and the sum over all of them are one statement.
+//! memory has another number. SQL reckons it, by a function of each connection, so that a
+//! change of one column and the sum over all of them are one statement; of the rows that
+//! every turn brings it is reckoned here, beside the values that are bound.
 
 use super::transfer::TABLES;
-use super::{Namespace, Store, id_of};
+use super::{ID_BITS, Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
@@ -202,47 +203,102 @@ const fn said(table: &'static str, turn: &'static str, sum: &'static str) -> Sum
     )
 }
 
-/// Bytes that are gathered before they are summed.
+/// Bytes that are gathered before they are summed: a call of the sum costs more than its bytes.
 const SHORT: usize = 512;
+/// Bytes of a value's kind and length.
+const HEAD: usize = 9;
 
-/// Makes `row_sum` known: the CRC-32 of its arguments, each with its kind and length.
+/// The CRC-32 of the values of a row, each with its kind and length.
+struct RowSum {
+    sum: crc32fast::Hasher,
+    short: [u8; SHORT],
+    held: usize,
+}
+
+impl RowSum {
+    fn new() -> Self {
+        Self {
+            sum: crc32fast::Hasher::new(),
+            short: [0; SHORT],
+            held: 0,
+        }
+    }
+
+    fn add(&mut self, value: ValueRef<'_>) {
+        match value {
+            ValueRef::Null => self.put(0, &[]),
+            ValueRef::Integer(x) => self.put(1, &x.to_le_bytes()),
+            // What is written as -0.0 is read as 0.0.
+            ValueRef::Real(x) => self.put(2, &(x + 0.0).to_bits().to_le_bytes()),
+            ValueRef::Text(t) => self.put(3, t),
+            ValueRef::Blob(b) => self.put(4, b),
+        }
+    }
+
+    fn put(&mut self, kind: u8, bytes: &[u8]) {
+        let mut head = [kind; HEAD];
+        head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.gather(&head);
+        if bytes.len() <= SHORT {
+            self.gather(bytes);
+        } else {
+            self.flush();
+            self.sum.update(bytes);
+        }
+    }
+
+    fn gather(&mut self, bytes: &[u8]) {
+        if self.held + bytes.len() > SHORT {
+            self.flush();
+        }
+        self.short[self.held..self.held + bytes.len()].copy_from_slice(bytes);
+        self.held += bytes.len();
+    }
+
+    fn flush(&mut self) {
+        self.sum.update(&self.short[..self.held]);
+        self.held = 0;
+    }
+
+    fn finish(mut self) -> i64 {
+        self.flush();
+        i64::from(self.sum.finalize())
+    }
+}
+
+/// Makes `row_sum` known: the sum of its arguments.
 pub fn register(conn: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         | FunctionFlags::SQLITE_INNOCUOUS;
     conn.create_scalar_function("row_sum", -1, flags, |values| {
-        // Short values are summed together: a call of the sum costs more than their bytes.
-        let mut sum = crc32fast::Hasher::new();
-        let mut short = Vec::with_capacity(SHORT);
+        let mut sum = RowSum::new();
         for i in 0..values.len() {
-            let (integer, real);
-            let (kind, bytes): (u8, &[u8]) = match values.get_raw(i) {
-                ValueRef::Null => (0, &[]),
-                ValueRef::Integer(x) => {
-                    integer = x.to_le_bytes();
-                    (1, &integer)
-                }
-                ValueRef::Real(x) => {
-                    real = x.to_bits().to_le_bytes();
-                    (2, &real)
-                }
-                ValueRef::Text(t) => (3, t),
-                ValueRef::Blob(b) => (4, b),
-            };
-            short.push(kind);
-            short.extend((bytes.len() as u64).to_le_bytes());
-            if short.len() + bytes.len() <= SHORT {
-                short.extend(bytes);
-            } else {
-                sum.update(&short);
-                short.clear();
-                sum.update(bytes);
-            }
+            sum.add(values.get_raw(i));
         }
-        sum.update(&short);
-        Ok(i64::from(sum.finalize()))
+        Ok(sum.finish())
     })?;
     Ok(())
+}
+
+/// The sum of a row whose first `keys` values are keys of turns; the same as in SQL.
+pub fn of_row(keys: usize, values: &[ValueRef<'_>]) -> i64 {
+    let mut sum = RowSum::new();
+    for (i, value) in values.iter().enumerate() {
+        match *value {
+            ValueRef::Integer(key) if i < keys => {
+                sum.add(ValueRef::Integer(key & ((1 << ID_BITS) - 1)));
+            }
+            other => sum.add(other),
+        }
+    }
+    sum.finish()
+}
+
+/// What the sum of a turn changes by, bit for bit, when it is archived: `archived` is the
+/// last of what is summed, and a CRC is linear. A sum that was wrong stays wrong.
+pub fn archiving() -> i64 {
+    of_row(0, &[ValueRef::Integer(0)]) ^ of_row(0, &[ValueRef::Integer(1)])
 }
 
 /// SQL that gives every row without a sum its own.
