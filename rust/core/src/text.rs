@@ -47,7 +47,7 @@ pub struct Words {
 
 /// Its order is never looked at.
 #[allow(clippy::disallowed_types)]
-type Memo<T> = std::collections::HashMap<Box<str>, T>;
+type Memo<T> = std::collections::HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 impl Words {
     /// The same as [`stem`].
@@ -106,11 +106,17 @@ fn is_cjk(c: char) -> bool {
         | 0x20000..=0x2FA1F)
 }
 
+/// Alphabets, punctuation and symbols before those languages: not even composed do they
+/// become their characters.
+fn never_cjk(c: char) -> bool {
+    matches!(u32::from(c), 0..=0x10FF | 0x1200..=0x2E7F)
+}
+
 /// Bigrams of each run of Chinese, Japanese or Korean characters (a run of one
 /// gives itself): those languages write no spaces, so words cannot be split.
 pub fn cjk_bigrams(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    if text.is_ascii() {
+    if text.is_ascii() || text.chars().all(never_cjk) {
         return terms;
     }
     let mut run: Vec<char> = Vec::new();
@@ -154,6 +160,9 @@ mod tests {
             ["我住", "住在", "在北", "北京", "猫"]
         );
         assert!(cjk_bigrams("plain words").is_empty());
+        for c in (0..0x2FFFF).filter_map(char::from_u32).filter(|c| never_cjk(*c)) {
+            assert!(!c.to_string().nfc().any(is_cjk), "{c:?}");
+        }
     }
 
     #[test]
