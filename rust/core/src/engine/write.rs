@@ -522,7 +522,7 @@ fn record_id(id: InteractionId, turn: &NewTurn) -> String {
     let mut hex = String::with_capacity(24);
     for b in &hash.finalize()[..12] {
         for half in [b >> 4, b & 15] {
-            hex.extend(char::from_digit(u32::from(half), 16));
+            hex.push(char::from(b"0123456789abcdef"[usize::from(half)]));
         }
     }
     hex

@@ -21,6 +21,9 @@ pub struct TurnRow<'a> {
     pub turn: &'a NewTurn,
 }
 
+/// Bytes that the facts of nearly every turn fit in.
+const MOST_FACTS: usize = 1024;
+
 // `|` less `&`: SQL has no exclusive or.
 const ARCHIVE: &str = "UPDATE turn SET archived = 1,
     checksum = (checksum | ?2) - (checksum & ?2) WHERE key = ?1 AND archived = 0";
@@ -96,7 +99,7 @@ impl Store {
         score: &Score,
         keep_tokens: bool,
     ) -> Result<()> {
-        let facts = postcard::to_stdvec(&analysed.facts)?;
+        let facts = postcard::to_extend(&analysed.facts, Vec::with_capacity(MOST_FACTS))?;
         let (spans, vectors) = pack_passages(&analysed.passages);
         let mut cards = Vec::new();
         for vector in &analysed.card_vectors {
@@ -292,7 +295,7 @@ fn put_le(v: &[i16], out: &mut Vec<u8>) {
 /// Spans as pairs of u32, vectors one after the other.
 fn pack_passages(passages: &[Passage]) -> (Vec<u8>, Vec<u8>) {
     let mut spans = Vec::with_capacity(passages.len() * 8);
-    let mut vectors = Vec::new();
+    let mut vectors = Vec::with_capacity(passages.iter().map(|p| 2 * p.vector.len()).sum());
     for p in passages {
         spans.extend(p.start.to_le_bytes());
         spans.extend(p.end.to_le_bytes());
