@@ -180,7 +180,10 @@ mod tests {
             ["我住", "住在", "在北", "北京", "猫"]
         );
         assert!(cjk_bigrams("plain words").is_empty());
-        for c in (0..0x2FFFF).filter_map(char::from_u32).filter(|c| never_cjk(*c)) {
+        for c in (0..0x2FFFF)
+            .filter_map(char::from_u32)
+            .filter(|c| never_cjk(*c))
+        {
             assert!(!c.to_string().nfc().any(is_cjk), "{c:?}");
         }
     }
