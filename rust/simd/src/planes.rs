@@ -4,6 +4,9 @@ use crate::sums::dispatched;
 
 /// Numbers whose squares are summed in 32 bits: each is at most 255 squared.
 const PART: usize = 4096;
+/// 2^23 + 2^22: of a number near zero added to it, f32 keeps the nearest whole number, in
+/// its lowest bits.
+const ROUNDING: f32 = 12_582_912.0;
 
 dispatched!(
     /// Splits a vector. The step is the least that lets the high part fit a byte, 1 to 256;
@@ -26,16 +29,18 @@ fn split_portable(row: &[i16], high: &mut [i8], low: &mut [u8]) -> (u16, u64) {
     assert!(row.len() == high.len() && row.len() == low.len());
     let most = row.iter().fold(0, |most, x| x.unsigned_abs().max(most));
     let step = (i32::from(most) / 128 + 1).min(256);
-    let divisor = step as f32;
+    let inverse = 1.0 / step as f32;
     let mut square = 0;
     let parts = row.chunks(PART).zip(high.chunks_mut(PART));
     for ((row, high), low) in parts.zip(low.chunks_mut(PART)) {
         let mut sum = 0u32;
         for ((x, h), l) in row.iter().zip(high).zip(low) {
-            // Not negative and below 2^16, so that a quotient in f32 that is not whole is
-            // at least 1 / 256 below the next whole number, and is never rounded up to it.
             let x = i32::from(*x) + 128 * step;
-            let quotient = (x as f32 / divisor) as i32;
+            // The quotient of whole numbers below 2^16 by the step: half a unit either side
+            // of its middle, which f32 misses by less than 2^-14, is no nearer than 1 / 512
+            // to another whole number. The addition rounds to the nearest, without a branch.
+            let middle = (x as f32 + 0.5) * inverse - 0.5;
+            let quotient = ((middle + ROUNDING).to_bits() & 0x1FF) as i32;
             let rest = x - quotient * step;
             *h = (quotient - 128) as i8;
             *l = rest as u8;
