@@ -1,6 +1,6 @@
 //! Tables, and the migrations that lead to them from every released version.
 
-use super::sums;
+use super::{row_sum, sums};
 use crate::error::{Code, Error, Result};
 use rusqlite::Connection;
 
@@ -232,7 +232,7 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     // Any answer will do. Pages that many turns change, as those of an index, go from the
     // log to their place once in 16 MB rather than in 4.
     conn.query_row("PRAGMA wal_autocheckpoint = 4000", [], |_| Ok(()))?;
-    sums::register(conn)?;
+    row_sum::register(conn)?;
     for (from, migration) in MIGRATIONS.iter().enumerate().skip(version(conn)?) {
         let fill = if from + 1 == sums::SINCE {
             sums::fill()

@@ -4,14 +4,11 @@
 //! sum is taken over every column, of a key over the interaction id alone: an imported
 //! memory has another number. SQL reckons it, by a function of each connection, so that a
 //! change of one column and the sum over all of them are one statement; of the rows that
-//! every turn brings it is reckoned here, beside the values that are bound.
+//! every turn brings it is reckoned beside the values that are bound (`row_sum`).
 
 use super::transfer::TABLES;
-use super::{ID_BITS, Namespace, Store, id_of};
+use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
-use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
-use rusqlite::types::ValueRef;
 
 /// The schema version that brought the sums; an earlier store that is only read has none.
 pub const SINCE: usize = 5;
@@ -203,104 +200,6 @@ const fn said(table: &'static str, turn: &'static str, sum: &'static str) -> Sum
     )
 }
 
-/// Bytes that are gathered before they are summed: a call of the sum costs more than its bytes.
-const SHORT: usize = 512;
-/// Bytes of a value's kind and length.
-const HEAD: usize = 9;
-
-/// The CRC-32 of the values of a row, each with its kind and length.
-struct RowSum {
-    sum: crc32fast::Hasher,
-    short: [u8; SHORT],
-    held: usize,
-}
-
-impl RowSum {
-    fn new() -> Self {
-        Self {
-            sum: crc32fast::Hasher::new(),
-            short: [0; SHORT],
-            held: 0,
-        }
-    }
-
-    fn add(&mut self, value: ValueRef<'_>) {
-        match value {
-            ValueRef::Null => self.put(0, &[]),
-            ValueRef::Integer(x) => self.put(1, &x.to_le_bytes()),
-            // What is written as -0.0 is read as 0.0.
-            ValueRef::Real(x) => self.put(2, &(x + 0.0).to_bits().to_le_bytes()),
-            ValueRef::Text(t) => self.put(3, t),
-            ValueRef::Blob(b) => self.put(4, b),
-        }
-    }
-
-    fn put(&mut self, kind: u8, bytes: &[u8]) {
-        let mut head = [kind; HEAD];
-        head[1..].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
-        self.gather(&head);
-        if bytes.len() <= SHORT {
-            self.gather(bytes);
-        } else {
-            self.flush();
-            self.sum.update(bytes);
-        }
-    }
-
-    fn gather(&mut self, bytes: &[u8]) {
-        if self.held + bytes.len() > SHORT {
-            self.flush();
-        }
-        self.short[self.held..self.held + bytes.len()].copy_from_slice(bytes);
-        self.held += bytes.len();
-    }
-
-    fn flush(&mut self) {
-        self.sum.update(&self.short[..self.held]);
-        self.held = 0;
-    }
-
-    fn finish(mut self) -> i64 {
-        self.flush();
-        i64::from(self.sum.finalize())
-    }
-}
-
-/// Makes `row_sum` known: the sum of its arguments.
-pub fn register(conn: &Connection) -> Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8
-        | FunctionFlags::SQLITE_DETERMINISTIC
-        | FunctionFlags::SQLITE_INNOCUOUS;
-    conn.create_scalar_function("row_sum", -1, flags, |values| {
-        let mut sum = RowSum::new();
-        for i in 0..values.len() {
-            sum.add(values.get_raw(i));
-        }
-        Ok(sum.finish())
-    })?;
-    Ok(())
-}
-
-/// The sum of a row whose first `keys` values are keys of turns; the same as in SQL.
-pub fn of_row(keys: usize, values: &[ValueRef<'_>]) -> i64 {
-    let mut sum = RowSum::new();
-    for (i, value) in values.iter().enumerate() {
-        match *value {
-            ValueRef::Integer(key) if i < keys => {
-                sum.add(ValueRef::Integer(key & ((1 << ID_BITS) - 1)));
-            }
-            other => sum.add(other),
-        }
-    }
-    sum.finish()
-}
-
-/// What the sum of a turn changes by, bit for bit, when it is archived: `archived` is the
-/// last of what is summed, and a CRC is linear. A sum that was wrong stays wrong.
-pub fn archiving() -> i64 {
-    of_row(0, &[ValueRef::Integer(0)]) ^ of_row(0, &[ValueRef::Integer(1)])
-}
-
 /// SQL that gives every row without a sum its own.
 pub fn fill() -> String {
     SUMMED
@@ -392,6 +291,9 @@ pub fn damaged_derived(what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lineage::Edge;
+    use crate::store::TurnRow;
+    use crate::types::{AnalysedTurn, NewTurn, Passage, Relation, Score, State};
 
     #[test]
     fn every_table_has_sums_but_one() {
@@ -413,5 +315,87 @@ mod tests {
                 assert!(covered || needless, "{}.{name}", summed.table);
             }
         }
+    }
+
+    fn stored() -> (Store, Namespace) {
+        let store = Store::in_memory().unwrap();
+        let ns = store.namespace("sums", "cl100k_base").unwrap();
+        let analysed = AnalysedTurn {
+            turn: NewTurn {
+                text: "é".repeat(400),
+                role: "user".into(),
+                ..NewTurn::default()
+            },
+            passages: vec![Passage {
+                vector: vec![-1; 384],
+                tokens: vec![1; 700],
+                ..Passage::default()
+            }],
+            ..AnalysedTurn::default()
+        };
+        let row = TurnRow {
+            id: 3,
+            record_id: "00",
+            tokens: 7,
+            turn: &analysed.turn,
+        };
+        store.insert_turn(&ns, &row).unwrap();
+        let score = Score {
+            z_op: -0.0,
+            omega: 0.25,
+            ..Score::default()
+        };
+        store
+            .insert_derived(&ns, 3, &analysed, &score, true)
+            .unwrap();
+        let edge = Edge {
+            older: 1,
+            newer: 3,
+            relation: Relation::Corrects,
+            topic: "ana".into(),
+            by_caller: true,
+        };
+        store.insert_edge(&ns, &edge).unwrap();
+        let detail = "{}";
+        store
+            .insert_decision(ns.key(3), 3, 1, "tier", detail)
+            .unwrap();
+        (store, ns)
+    }
+
+    fn unsound(store: &Store, ns: &Namespace) -> Vec<&'static str> {
+        let mut tables = Vec::new();
+        for summed in &SUMMED {
+            if !store.unsound(ns, summed).unwrap().is_empty() {
+                tables.push(summed.table);
+            }
+        }
+        tables
+    }
+
+    #[test]
+    fn sums_reckoned_here_are_those_of_sql() {
+        let (store, ns) = stored();
+        for table in ["turn", "derived", "token_vector", "lineage", "decision"] {
+            let sql = format!("SELECT count(checksum) FROM {table}");
+            let rows: i64 = store.conn.query_row(&sql, [], |r| r.get(0)).unwrap();
+            assert_eq!(rows, 1, "{table}");
+        }
+        assert!(unsound(&store, &ns).is_empty());
+        store.archive_turn(&ns, 3).unwrap();
+        store.archive_turn(&ns, 3).unwrap(); // once is enough
+        assert!(store.turn(&ns, 3).unwrap().unwrap().state == State::Archived);
+        assert!(unsound(&store, &ns).is_empty());
+    }
+
+    #[test]
+    fn a_damaged_turn_that_is_archived_stays_damaged() {
+        let (store, ns) = stored();
+        store
+            .conn
+            .execute("UPDATE turn SET text = 'x'", [])
+            .unwrap();
+        store.archive_turn(&ns, 3).unwrap();
+        assert_eq!(unsound(&store, &ns), ["turn"]);
     }
 }

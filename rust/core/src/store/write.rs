@@ -1,5 +1,6 @@
 //! Writing. Every function here runs inside `Store::transaction`.
 
+use super::row_sum;
 use super::sums::{self, turn_sum};
 use super::{Namespace, Store};
 use crate::error::Result;
@@ -41,7 +42,7 @@ impl Store {
         for (i, value) in values.iter().enumerate() {
             statement.raw_bind_parameter(i + 1, ToSqlOutput::Borrowed(*value))?;
         }
-        statement.raw_bind_parameter(values.len() + 1, sums::of_row(keys, values))?;
+        statement.raw_bind_parameter(values.len() + 1, row_sum::of_row(keys, values))?;
         statement.raw_execute()?;
         Ok(())
     }
@@ -140,7 +141,7 @@ impl Store {
     pub fn archive_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
         self.conn
             .prepare_cached(ARCHIVE)?
-            .execute([ns.key(id), sums::archiving()])?;
+            .execute([ns.key(id), row_sum::archiving()])?;
         Ok(())
     }
 
