@@ -67,6 +67,7 @@ performance: setup ## Measure this machine and write docs/performance.md (half a
 	$(BIN)/python benches/replay.py --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/performance/replay.json
 	EBBTIDE_DATA=$(DATA) $(BIN)/python benches/scale.py --wall --sizes 1000 10000 100000 --ann --out $(RUNS)/performance/scale.json
 	$(BIN)/python -m benches.write_path --json $(RUNS)/performance/write_path.json
+	CRITERION_HOME=$(abspath $(RUNS)/performance/criterion) cargo bench -p ebbtide-core --bench write_path -- state
 	$(BIN)/python -m benches.million --json $(RUNS)/performance/million.json
 	$(if $(PEER),$(BIN)/python models/bge-small-en-v1.5/build.py --float32 $(RUNS)/performance/float32)
 	$(if $(PEER),$(BIN)/python benches/peer.py --data $(DATA)/locomo/locomo_dev5.json.gz --peer $(PEER) --peer-model $(RUNS)/performance/float32 --out $(RUNS)/performance/peer.json)

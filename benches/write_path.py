@@ -101,7 +101,7 @@ def main() -> None:
         for name, tokens, on_disk in (
             ("file", False, True),
             ("file, token vectors", True, True),
-            ("in memory", False, False),
+            ("SQLite in memory", False, False),
         ):
             config = base.replace(store={"token_vectors": tokens})
             rounds = [

@@ -3,8 +3,8 @@
     python scripts/performance_page.py runs/performance
 
 Files: ``bench.json`` (ebbtide bench), ``replay.json``, ``scale.json``, ``write_path.json``,
-``million.json`` and ``peer.json`` (scripts of the same names in benches/). What is missing
-is left out of the page.
+``million.json`` and ``peer.json`` (scripts of the same names in benches/), and in
+``criterion`` what ``cargo bench`` left there. What is missing is left out of the page.
 """
 
 from __future__ import annotations
@@ -127,6 +127,29 @@ def write_path(found: dict[str, Any]) -> Iterator[str]:
     yield from table(["where", "active", "CPU µs a turn", "turns/s", "bytes a turn"], rows)
 
 
+def transitions(folder: Path) -> Iterator[str]:
+    """The state transitions without a store, from what criterion wrote."""
+    rows = []
+    for name in ("state alone", "state and indexes"):
+        run = folder / "criterion" / "write_path" / name / "new"
+        if not run.is_dir():
+            return
+        batch = json.loads((run / "benchmark.json").read_text(encoding="utf-8"))
+        turns = batch["throughput"]["Elements"]
+        estimates = json.loads((run / "estimates.json").read_text(encoding="utf-8"))
+        nanoseconds = estimates["median"]["point_estimate"] / turns
+        rows.append([name, spoken(nanoseconds / 1e3), f"{1e9 / nanoseconds:,.0f}"])
+    yield from command("cargo bench -p ebbtide-core --bench write_path -- state")
+    yield (
+        "The same without a store, in Rust: divergence, score, lineage, decay, tiers and pruning "
+        "of some 60 active turns alone; and with what a turn adds to the indexes of recall "
+        "(vectors, postings, cards). The rest of a turn in memory is SQLite, the count of "
+        "tokens, and the way from Python."
+    )
+    yield ""
+    yield from table(["what", "µs a turn", "turns/s"], rows)
+
+
 def million(found: dict[str, Any]) -> Iterator[str]:
     """A long replay: flat cost, memory by the turn."""
     rows = found["rows"]
@@ -190,6 +213,8 @@ def page(folder: Path) -> str:
         file = folder / f"{name}.json"
         if file.is_file():
             lines += write(json.loads(file.read_text(encoding="utf-8")))
+        if name == "write_path":
+            lines += transitions(folder)
     lines += ["The kernels have a [page of their own](kernels.md).", ""]
     return "\n".join(lines)
 

@@ -1,5 +1,6 @@
 //! What storing an analysed turn costs: the whole engine over a file and over
-//! SQLite in memory, and the state transitions alone, without a store.
+//! SQLite in memory; without a store, the state transitions with the indexes of recall,
+//! and alone.
 //!
 //! About 60 active turns; batches of 64; times are per batch.
 
@@ -51,8 +52,8 @@ fn batch(turns: &mut Turns) -> Vec<AnalysedTurn> {
 }
 
 /// What the engine holds in memory, and what it does to a turn, without a store:
-/// divergence, score, lineage, insertion, decay, sweep, pruning, indexing. The count of
-/// tokens comes with the turn, as its facts do.
+/// divergence, score, lineage, insertion, decay, sweep, pruning, and what it adds to the
+/// indexes of recall. The count of tokens comes with the turn, as its facts do.
 struct State {
     config: Config,
     next: u64,
@@ -82,7 +83,8 @@ impl State {
         }
     }
 
-    fn add(&mut self, turn: &AnalysedTurn, tokens: u32) -> Step {
+    /// The state transitions.
+    fn judge(&mut self, turn: &AnalysedTurn, tokens: u32) -> Step {
         let id = self.next;
         self.next += 1;
         let (facts, vector) = (&turn.facts, &turn.passages[0].vector);
@@ -98,24 +100,27 @@ impl State {
         }
         let entry = Entry::new(id, tokens, score.omega, facts.signals, &self.config);
         let lineage = &self.lineage;
-        let step = self.active.insert(entry, &self.config, |id| {
+        self.active.insert(entry, &self.config, |id| {
             lineage.validity(id) != Validity::Current
-        });
+        })
+    }
+
+    /// What the newest turn adds to the indexes.
+    fn index(&mut self, turn: &AnalysedTurn) {
+        let id = self.next - 1;
+        let (facts, vector) = (&turn.facts, &turn.passages[0].vector);
         self.flat.push(id, vector, DIMENSION);
         let terms = || facts.terms.iter().map(String::as_str);
         self.lexical.push(id, terms());
         let stems: Vec<_> = terms().map(|t| self.words.stem(t)).collect();
         self.bm25.push(id, stems.iter().map(|s| &**s));
-        self.cards.push(id, role, facts, &[], DIMENSION);
-        step
+        self.cards.push(id, &turn.turn.role, facts, &[], DIMENSION);
     }
 }
 
 fn transitions(c: &mut Criterion) {
     let mut group = c.benchmark_group("write_path");
     group.throughput(Throughput::Elements(BATCH as u64));
-    let mut state = State::new(settings(false));
-    let mut turns = Turns::new(false);
     let counter = text::tokenizer("cl100k_base").expect("there is one");
     let prepared = |turns: &mut Turns| -> Vec<(AnalysedTurn, u32)> {
         let count = |t: AnalysedTurn| {
@@ -124,20 +129,27 @@ fn transitions(c: &mut Criterion) {
         };
         batch(turns).into_iter().map(count).collect()
     };
-    group.bench_function("without a store", |b| {
-        b.iter_batched(
-            || prepared(&mut turns),
-            |batch| {
-                for (turn, tokens) in &batch {
-                    black_box(state.add(turn, *tokens));
-                }
-                batch // dropped outside the measurement
-            },
-            BatchSize::PerIteration,
-        );
-    });
+    for (name, indexed) in [("state alone", false), ("state and indexes", true)] {
+        let mut state = State::new(settings(false));
+        let mut turns = Turns::new(false);
+        group.bench_function(name, |b| {
+            b.iter_batched(
+                || prepared(&mut turns),
+                |batch| {
+                    for (turn, tokens) in &batch {
+                        black_box(state.judge(turn, *tokens));
+                        if indexed {
+                            state.index(turn);
+                        }
+                    }
+                    batch // dropped outside the measurement
+                },
+                BatchSize::PerIteration,
+            );
+        });
+        println!("active turns: {}", state.active.entries().len());
+    }
     group.finish();
-    println!("active turns: {}", state.active.entries().len());
 }
 
 fn write_path(c: &mut Criterion) {

@@ -39,10 +39,16 @@ struct Said {
 
 type Topic = BTreeMap<Stance, Said>;
 
+/// Its order is never looked at.
+#[allow(clippy::disallowed_types)]
+type Ids = std::collections::HashSet<InteractionId, foldhash::fast::RandomState>;
+
 /// The lineage graph of one memory and its topic index.
 #[derive(Debug, Clone, Default)]
 pub struct Lineage {
     incoming: BTreeMap<InteractionId, Vec<Edge>>,
+    /// Turns that `incoming` has, or had: of every active turn it is asked at every pruning.
+    related: Ids,
     outgoing: BTreeMap<InteractionId, Vec<Edge>>,
     topics: BTreeMap<String, Topic>,
     topics_of: BTreeMap<InteractionId, BTreeSet<String>>,
@@ -157,6 +163,7 @@ impl Lineage {
                 ),
             ));
         }
+        self.related.insert(edge.older);
         let incoming = self.incoming.entry(edge.older).or_default();
         if !incoming.contains(&edge) {
             incoming.push(edge.clone());
@@ -224,6 +231,9 @@ impl Lineage {
     /// Whether a turn still stands: void as a whole, or once each topic it
     /// speaks of has been taken over by a newer turn.
     pub fn validity(&self, id: InteractionId) -> Validity {
+        if !self.related.contains(&id) {
+            return Validity::Current;
+        }
         let Some(edges) = self.incoming.get(&id) else {
             return Validity::Current;
         };
@@ -288,6 +298,7 @@ impl Lineage {
                 }
             }
         }
+        self.related.remove(&id);
         for edge in self.incoming.remove(&id).unwrap_or_default() {
             self.upward -= usize::from(edge.older > edge.newer);
             retain(&mut self.outgoing, edge.newer, |e| e.older != id);

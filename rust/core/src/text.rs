@@ -47,7 +47,7 @@ pub struct Words {
 
 /// Its order is never looked at.
 #[allow(clippy::disallowed_types)]
-type Memo<T> = std::collections::HashMap<Box<str>, T>;
+type Memo<T> = std::collections::HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 impl Words {
     /// The same as [`stem`].
@@ -58,10 +58,14 @@ impl Words {
     /// The same as [`count_tokens`]; one tokenizer for all calls.
     pub fn count_tokens(&mut self, tokenizer: &Tokenizer, text: &str) -> u32 {
         let text = tokenizer.normalize(text);
-        let mut sum = 0u32;
-        for piece in tokenizer.split(text.as_str()) {
+        let (mut rest, mut sum) = (text.as_str(), 0u32);
+        while let Some(length) =
+            plain_word(rest).or_else(|| tokenizer.split(rest).next().map(str::len))
+        {
+            let (piece, behind) = rest.split_at(length);
             let count = || u32::try_from(tokenizer.bpe.count(piece.as_bytes())).unwrap_or(u32::MAX);
             sum = sum.saturating_add(remembered(&mut self.tokens, piece, count));
+            rest = behind;
         }
         sum
     }
@@ -71,6 +75,21 @@ impl Words {
         self.stems.clear();
         self.tokens.clear();
     }
+}
+
+/// Bytes of a space, if any, and an English word that is followed by neither a letter nor
+/// an apostrophe. Every tokenizer here takes it as one piece, and most pieces are such
+/// words: to see that costs far less than its regular expression.
+fn plain_word(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let start = usize::from(bytes.first() == Some(&b' '));
+    let capital = usize::from(bytes.get(start).is_some_and(u8::is_ascii_uppercase));
+    let small = &bytes[start + capital..];
+    let length = small.iter().take_while(|b| b.is_ascii_lowercase()).count();
+    let ends = small
+        .get(length)
+        .is_none_or(|b| b.is_ascii() && !b.is_ascii_alphabetic() && *b != b'\'');
+    (length > 0 && ends).then_some(start + capital + length)
 }
 
 fn remembered<T: Clone>(memo: &mut Memo<T>, word: &str, make: impl FnOnce() -> T) -> T {
@@ -106,11 +125,17 @@ fn is_cjk(c: char) -> bool {
         | 0x20000..=0x2FA1F)
 }
 
+/// Alphabets, punctuation and symbols before those languages: not even composed do they
+/// become their characters.
+fn never_cjk(c: char) -> bool {
+    matches!(u32::from(c), 0..=0x10FF | 0x1200..=0x2E7F)
+}
+
 /// Bigrams of each run of Chinese, Japanese or Korean characters (a run of one
 /// gives itself): those languages write no spaces, so words cannot be split.
 pub fn cjk_bigrams(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
-    if text.is_ascii() {
+    if text.is_ascii() || text.chars().all(never_cjk) {
         return terms;
     }
     let mut run: Vec<char> = Vec::new();
@@ -131,6 +156,7 @@ pub fn cjk_bigrams(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn special_tokens_are_ordinary_text() {
@@ -154,6 +180,12 @@ mod tests {
             ["我住", "住在", "在北", "北京", "猫"]
         );
         assert!(cjk_bigrams("plain words").is_empty());
+        for c in (0..0x2FFFF)
+            .filter_map(char::from_u32)
+            .filter(|c| never_cjk(*c))
+        {
+            assert!(!c.to_string().nfc().any(is_cjk), "{c:?}");
+        }
     }
 
     #[test]
@@ -185,6 +217,28 @@ mod tests {
         assert!(words.tokens.keys().all(|w| w.len() <= LONGEST_WORD));
         words.clear();
         assert!(words.stems.is_empty() && words.tokens.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn words_are_split_as_the_tokenizer_splits_them(
+            texts in prop::collection::vec("([ A-Za-z]|['’.,\\n0-9\\t/-]|é|東|e\u{301}|[ a-z]{3,9}){0,40}", 1..4)
+        ) {
+            for name in ["cl100k_base", "o200k_base"] {
+                let t = tokenizer(name).unwrap();
+                let mut words = Words::default();
+                for text in &texts {
+                    prop_assert_eq!(words.count_tokens(t, text), count_tokens(t, text));
+                    let mut rest = text.as_str();
+                    for piece in t.split(text) {
+                        if let Some(length) = plain_word(rest) {
+                            prop_assert_eq!(&rest[..length], piece);
+                        }
+                        rest = &rest[piece.len()..];
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -3,10 +3,29 @@
 
 use ebbtide_core::score::vector::{quantise, quantise_token};
 use ebbtide_core::types as core;
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use std::collections::BTreeSet;
+use pyo3::types::{PyString, PyTuple};
+
+/// A sequence; mostly a tuple, whose items are had without an iterator.
+pub struct Many<T>(Vec<T>);
+
+impl<'py, T: FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for Many<T> {
+    type Error = PyErr;
+
+    fn extract(items: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let Ok(tuple) = items.cast::<PyTuple>() else {
+            return items.extract().map(Self);
+        };
+        let mut many = Vec::with_capacity(tuple.len());
+        for item in tuple.iter_borrowed() {
+            many.push(item.extract().map_err(Into::into)?);
+        }
+        Ok(Self(many))
+    }
+}
 
 #[derive(FromPyObject)]
 pub struct Entity {
@@ -59,28 +78,30 @@ pub struct CardFacts {
     identity: Option<String>,
     first: Option<String>,
     last: Option<String>,
-    terms: Vec<String>,
+    terms: Many<String>,
 }
 
 #[derive(FromPyObject)]
-pub struct Facts {
+pub struct Facts<'py> {
     density: f64,
     sentiment: f64,
     entity_count: u32,
-    entities: Vec<Entity>,
-    signals: BTreeSet<String>,
-    cues: Vec<Cue>,
-    claims: Vec<Claim>,
+    entities: Many<Entity>,
+    signals: Bound<'py, PyAny>,
+    cues: Many<Cue>,
+    claims: Many<Claim>,
     social: bool,
-    terms: Vec<String>,
-    times: Vec<TimeExpression>,
-    cards: Vec<CardFacts>,
+    terms: Many<String>,
+    times: Many<TimeExpression>,
+    cards: Many<CardFacts>,
 }
 
-impl Facts {
+impl Facts<'_> {
     pub fn into_core(self) -> PyResult<core::Facts> {
         let mut signals = core::Signals::default();
-        for name in &self.signals {
+        for name in self.signals.try_iter()? {
+            let name = name?.cast_into::<PyString>()?;
+            let name = name.to_str()?;
             signals = signals
                 .with(name)
                 .ok_or_else(|| PyValueError::new_err(format!("unknown signal {name:?}")))?;
@@ -91,6 +112,7 @@ impl Facts {
             entity_count: self.entity_count,
             entities: self
                 .entities
+                .0
                 .into_iter()
                 .map(|e| core::Entity {
                     text: e.text,
@@ -102,6 +124,7 @@ impl Facts {
             signals,
             cues: self
                 .cues
+                .0
                 .into_iter()
                 .map(|c| core::Cue {
                     signal: c.signal,
@@ -113,6 +136,7 @@ impl Facts {
                 .collect(),
             claims: self
                 .claims
+                .0
                 .into_iter()
                 .map(|c| core::Claim {
                     kind: c.kind,
@@ -124,13 +148,14 @@ impl Facts {
                 })
                 .collect(),
             social: self.social,
-            terms: self.terms,
+            terms: self.terms.0,
             times: self
                 .times
+                .0
                 .into_iter()
                 .map(TimeExpression::into_core)
                 .collect(),
-            cards: self.cards.into_iter().map(CardFacts::into_core).collect(),
+            cards: self.cards.0.into_iter().map(CardFacts::into_core).collect(),
         })
     }
 }
@@ -163,7 +188,7 @@ impl CardFacts {
             identity: self.identity,
             first: self.first,
             last: self.last,
-            terms: self.terms,
+            terms: self.terms.0,
         }
     }
 }
@@ -215,13 +240,14 @@ impl NewTurn {
     }
 }
 
-/// One window of a text with its canonical vectors.
+/// One window of a text with its canonical vectors. They are copied at once while no other
+/// Python code runs, so that nothing need keep account of who else might write them.
 #[derive(FromPyObject)]
 pub struct Passage<'py> {
     start: u32,
     end: u32,
-    vector: PyReadonlyArray1<'py, i16>,
-    tokens: Option<PyReadonlyArray2<'py, i8>>,
+    vector: Bound<'py, PyArray1<i16>>,
+    tokens: Option<Bound<'py, PyArray2<i8>>>,
 }
 
 impl Passage<'_> {
@@ -229,9 +255,9 @@ impl Passage<'_> {
         Ok(core::Passage {
             start: self.start,
             end: self.end,
-            vector: self.vector.as_slice()?.to_vec(),
+            vector: self.vector.to_vec()?,
             tokens: match &self.tokens {
-                Some(rows) if keep_tokens => rows.as_slice()?.to_vec(),
+                Some(rows) if keep_tokens => rows.to_vec()?,
                 _ => Vec::new(),
             },
         })
@@ -292,9 +318,9 @@ impl Assessment {
 #[derive(FromPyObject)]
 pub struct Analysed<'py>(
     NewTurn,
-    Facts,
-    Vec<Passage<'py>>,
-    Vec<PyReadonlyArray1<'py, i16>>,
+    Facts<'py>,
+    Many<Passage<'py>>,
+    Many<Bound<'py, PyArray1<i16>>>,
     Option<Assessment>,
 );
 
@@ -305,12 +331,14 @@ impl Analysed<'_> {
             turn: turn.into_core()?,
             facts: facts.into_core()?,
             passages: passages
+                .0
                 .iter()
                 .map(|p| p.to_core(keep_tokens))
                 .collect::<PyResult<_>>()?,
             card_vectors: cards
+                .0
                 .iter()
-                .map(|v| Ok(v.as_slice()?.to_vec()))
+                .map(|v| Ok(v.to_vec()?))
                 .collect::<PyResult<_>>()?,
             assessment: assessment.map(Assessment::into_core).transpose()?,
         })

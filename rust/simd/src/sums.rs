@@ -37,6 +37,7 @@ macro_rules! dispatched {
         }
     };
 }
+pub(crate) use dispatched;
 
 dispatched!(
     /// v·S, v·v and S·S, over the length of the shorter.

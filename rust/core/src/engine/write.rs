@@ -169,13 +169,13 @@ impl Engine {
         turn: &NewTurn,
         report: &mut WriteReport,
     ) -> Result<Option<(InteractionId, u32)>> {
+        let id = self.namespace.next_id;
         if let Some(external) = &turn.external_id
-            && store.id_of_external(&self.namespace, external)?.is_some()
+            && !store.insert_external(&self.namespace, external, id)?
         {
             report.duplicates += 1;
             return Ok(None);
         }
-        let id = self.namespace.next_id;
         let tokens = self.words.count_tokens(self.tokenizer, &turn.text);
         let record_id = record_id(id, turn);
         store.insert_turn(
@@ -522,7 +522,7 @@ fn record_id(id: InteractionId, turn: &NewTurn) -> String {
     let mut hex = String::with_capacity(24);
     for b in &hash.finalize()[..12] {
         for half in [b >> 4, b & 15] {
-            hex.extend(char::from_digit(u32::from(half), 16));
+            hex.push(char::from(b"0123456789abcdef"[usize::from(half)]));
         }
     }
     hex

@@ -8,7 +8,7 @@
 
 use crate::index::top::{Floor, TopK};
 use crate::score::vector::{SCALE, cosine};
-use ebbtide_simd::{Digits, dot_split};
+use ebbtide_simd::{Digits, dot_split, planes};
 use std::ops::Range;
 
 /// Rows whose bounds are computed together.
@@ -344,24 +344,17 @@ impl Flat {
     }
 }
 
-/// Appends a row's planes. The step is the least that lets the high part fit a byte.
+/// Appends a row's planes.
 fn split(row: &[i16], high: &mut Vec<i8>, low: &mut Vec<u8>) -> Scale {
-    let most = row.iter().map(|x| i32::from(*x).abs()).max().unwrap_or(0);
-    let step = (most / 128 + 1).min(256);
-    let mut square = 0i64;
-    for x in row {
-        let x = i32::from(*x);
-        let (h, l) = (x.div_euclid(step), x.rem_euclid(step));
-        high.push(i8::try_from(h).expect("x / step lies in -128 to 127"));
-        low.push(u8::try_from(l).expect("below a step of at most 256"));
-        let twice = i64::from(2 * l - (step - 1));
-        square += twice * twice;
-    }
+    let from = high.len();
+    high.resize(from + row.len(), 0);
+    low.resize(from + row.len(), 0);
+    let (step, square) = planes::split(row, &mut high[from..], &mut low[from..]);
     #[allow(clippy::cast_precision_loss)]
     let residual = (0.5 * (square as f64).sqrt()).ceil();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     Scale {
-        step: step as u16,
+        step,
         residual: residual as u16,
     }
 }

@@ -9,7 +9,7 @@ pub use terms::Terms;
 
 /// Terms to numbers. Its order is never looked at.
 #[allow(clippy::disallowed_types)]
-type TermMap = std::collections::HashMap<String, u32>;
+type TermMap = std::collections::HashMap<String, u32, foldhash::fast::RandomState>;
 
 /// Documents that contain a term, with how often; ascending.
 #[derive(Debug, Clone, Default)]

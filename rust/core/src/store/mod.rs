@@ -9,6 +9,7 @@ mod gate;
 mod lock;
 mod read;
 mod recurrence;
+mod row_sum;
 mod schema;
 mod shipping;
 mod sums;
@@ -206,7 +207,7 @@ impl Store {
             }
         }
         let version = schema::check(&conn).map_err(|e| name_the_file(e, path))?;
-        sums::register(&conn)?;
+        row_sum::register(&conn)?;
         Ok(Self {
             conn,
             path: Some(path.into()),

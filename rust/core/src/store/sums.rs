@@ -2,16 +2,14 @@
 //!
 //! SQLite keeps none, and finds damage only where it breaks the structure of a page. The
 //! sum is taken over every column, of a key over the interaction id alone: an imported
-//! memory has another number. It is reckoned by SQL, by a function of each connection, so
-//! that a change of one column and the sum over all of them are one statement.
+//! memory has another number. SQL reckons it, by a function of each connection, so that a
+//! change of one column and the sum over all of them are one statement; of the rows that
+//! every turn brings it is reckoned beside the values that are bound (`row_sum`).
 
 use super::schema::PACKED_SINCE;
 use super::transfer::TABLES;
 use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
-use rusqlite::Connection;
-use rusqlite::functions::FunctionFlags;
-use rusqlite::types::ValueRef;
 
 /// The schema version that brought the sums; an earlier store that is only read has none.
 pub const SINCE: usize = 5;
@@ -207,49 +205,6 @@ const fn said(table: &'static str, turn: &'static str, sum: &'static str) -> Sum
     )
 }
 
-/// Bytes that are gathered before they are summed.
-const SHORT: usize = 512;
-
-/// Makes `row_sum` known: the CRC-32 of its arguments, each with its kind and length.
-pub fn register(conn: &Connection) -> Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8
-        | FunctionFlags::SQLITE_DETERMINISTIC
-        | FunctionFlags::SQLITE_INNOCUOUS;
-    conn.create_scalar_function("row_sum", -1, flags, |values| {
-        // Short values are summed together: a call of the sum costs more than their bytes.
-        let mut sum = crc32fast::Hasher::new();
-        let mut short = Vec::with_capacity(SHORT);
-        for i in 0..values.len() {
-            let (integer, real);
-            let (kind, bytes): (u8, &[u8]) = match values.get_raw(i) {
-                ValueRef::Null => (0, &[]),
-                ValueRef::Integer(x) => {
-                    integer = x.to_le_bytes();
-                    (1, &integer)
-                }
-                ValueRef::Real(x) => {
-                    real = x.to_bits().to_le_bytes();
-                    (2, &real)
-                }
-                ValueRef::Text(t) => (3, t),
-                ValueRef::Blob(b) => (4, b),
-            };
-            short.push(kind);
-            short.extend((bytes.len() as u64).to_le_bytes());
-            if short.len() + bytes.len() <= SHORT {
-                short.extend(bytes);
-            } else {
-                sum.update(&short);
-                short.clear();
-                sum.update(bytes);
-            }
-        }
-        sum.update(&short);
-        Ok(i64::from(sum.finalize()))
-    })?;
-    Ok(())
-}
-
 /// SQL that gives every row without a sum its own.
 pub fn fill() -> String {
     SUMMED
@@ -345,6 +300,9 @@ pub fn damaged_derived(what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lineage::Edge;
+    use crate::store::TurnRow;
+    use crate::types::{AnalysedTurn, NewTurn, Passage, Relation, Score, State};
 
     #[test]
     fn every_table_has_sums_but_one() {
@@ -366,5 +324,87 @@ mod tests {
                 assert!(covered || needless, "{}.{name}", summed.table);
             }
         }
+    }
+
+    fn stored() -> (Store, Namespace) {
+        let store = Store::in_memory().unwrap();
+        let ns = store.namespace("sums", "cl100k_base").unwrap();
+        let analysed = AnalysedTurn {
+            turn: NewTurn {
+                text: "é".repeat(400),
+                role: "user".into(),
+                ..NewTurn::default()
+            },
+            passages: vec![Passage {
+                vector: vec![-1; 384],
+                tokens: vec![1; 700],
+                ..Passage::default()
+            }],
+            ..AnalysedTurn::default()
+        };
+        let row = TurnRow {
+            id: 3,
+            record_id: "00",
+            tokens: 7,
+            turn: &analysed.turn,
+        };
+        store.insert_turn(&ns, &row).unwrap();
+        let score = Score {
+            z_op: -0.0,
+            omega: 0.25,
+            ..Score::default()
+        };
+        store
+            .insert_derived(&ns, 3, &analysed, &score, true)
+            .unwrap();
+        let edge = Edge {
+            older: 1,
+            newer: 3,
+            relation: Relation::Corrects,
+            topic: "ana".into(),
+            by_caller: true,
+        };
+        store.insert_edge(&ns, &edge).unwrap();
+        let detail = "{}";
+        store
+            .insert_decision(ns.key(3), 3, 1, "tier", detail)
+            .unwrap();
+        (store, ns)
+    }
+
+    fn unsound(store: &Store, ns: &Namespace) -> Vec<&'static str> {
+        let mut tables = Vec::new();
+        for summed in &SUMMED {
+            if !store.unsound(ns, summed).unwrap().is_empty() {
+                tables.push(summed.table);
+            }
+        }
+        tables
+    }
+
+    #[test]
+    fn sums_reckoned_here_are_those_of_sql() {
+        let (store, ns) = stored();
+        for table in ["turn", "derived", "token_vector", "lineage", "decision"] {
+            let sql = format!("SELECT count(checksum) FROM {table}");
+            let rows: i64 = store.conn.query_row(&sql, [], |r| r.get(0)).unwrap();
+            assert_eq!(rows, 1, "{table}");
+        }
+        assert!(unsound(&store, &ns).is_empty());
+        store.archive_turn(&ns, 3).unwrap();
+        store.archive_turn(&ns, 3).unwrap(); // once is enough
+        assert!(store.turn(&ns, 3).unwrap().unwrap().state == State::Archived);
+        assert!(unsound(&store, &ns).is_empty());
+    }
+
+    #[test]
+    fn a_damaged_turn_that_is_archived_stays_damaged() {
+        let (store, ns) = stored();
+        store
+            .conn
+            .execute("UPDATE turn SET text = 'x'", [])
+            .unwrap();
+        store.archive_turn(&ns, 3).unwrap();
+        assert_eq!(unsound(&store, &ns), ["turn"]);
     }
 }

@@ -1,11 +1,13 @@
 //! Writing. Every function here runs inside `Store::transaction`.
 
+use super::row_sum;
 use super::sums::{self, turn_sum};
 use super::{Namespace, Store, tokens};
 use crate::error::Result;
 use crate::lineage::Edge;
 use crate::types::{AnalysedTurn, NewTurn, Passage, Score};
 use rusqlite::params;
+use rusqlite::types::{ToSqlOutput, ValueRef};
 
 /// A turn about to be journalled, with what the engine derived for it.
 #[derive(Debug)]
@@ -20,11 +22,12 @@ pub struct TurnRow<'a> {
     pub turn: &'a NewTurn,
 }
 
-const ARCHIVE: &str = concat!(
-    "UPDATE turn SET archived = 1, checksum = ",
-    turn_sum!("turn.tokens", "1"),
-    " WHERE key = ?1"
-);
+/// Bytes that the facts of nearly every turn fit in.
+const MOST_FACTS: usize = 1024;
+
+// `|` less `&`: SQL has no exclusive or.
+const ARCHIVE: &str = "UPDATE turn SET archived = 1,
+    checksum = (checksum | ?2) - (checksum & ?2) WHERE key = ?1 AND archived = 0";
 
 const SET_TOKENS: &str = concat!(
     "UPDATE turn SET tokens = ?2, checksum = ",
@@ -33,6 +36,28 @@ const SET_TOKENS: &str = concat!(
 );
 
 impl Store {
+    /// Writes a row whose first `keys` values are keys of turns; its sum is bound last.
+    fn put_row(&self, sql: &str, keys: usize, values: &[ValueRef<'_>]) -> Result<()> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        for (i, value) in values.iter().enumerate() {
+            statement.raw_bind_parameter(i + 1, ToSqlOutput::Borrowed(*value))?;
+        }
+        statement.raw_bind_parameter(values.len() + 1, row_sum::of_row(keys, values))?;
+        statement.raw_execute()?;
+        Ok(())
+    }
+
+    /// Makes the caller's own id of a turn known; `false` where it is known already.
+    pub fn insert_external(&self, ns: &Namespace, external_id: &str, id: u64) -> Result<bool> {
+        let rows = self
+            .conn
+            .prepare_cached(
+                "INSERT OR IGNORE INTO external (namespace, external_id, key) VALUES (?1, ?2, ?3)",
+            )?
+            .execute(params![ns.id, external_id, ns.key(id)])?;
+        Ok(rows == 1)
+    }
+
     /// Journals the raw turn.
     pub fn insert_turn(&self, ns: &Namespace, row: &TurnRow<'_>) -> Result<()> {
         let t = row.turn;
@@ -41,39 +66,29 @@ impl Store {
             .provenance
             .as_ref()
             .map(|p| serde_json::json!(p).to_string());
-        let key = ns.key(row.id);
-        self.conn
-            .prepare_cached(
-                "INSERT INTO turn (key, record_id, external_id, role, speaker, text, timestamp, utc,
-                 naive, session_id, provenance, metadata, received_at, tokens, checksum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,
-                 row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,
-                 ?14, 0))",
-            )?
-            .execute(params![
-                key,
-                row.record_id,
-                t.external_id,
-                t.role,
-                t.speaker,
-                t.text,
-                stamp.map(|s| &s.given),
-                stamp.map(|s| s.utc_micros),
-                stamp.is_some_and(|s| s.naive),
-                t.session_id,
-                provenance,
-                t.metadata,
-                t.received_at,
-                row.tokens,
-            ])?;
-        if let Some(external) = &t.external_id {
-            self.conn
-                .prepare_cached(
-                    "INSERT INTO external (namespace, external_id, key) VALUES (?1, ?2, ?3)",
-                )?
-                .execute(params![ns.id, external, key])?;
-        }
-        Ok(())
+        self.put_row(
+            "INSERT INTO turn (key, record_id, external_id, role, speaker, text, timestamp, utc,
+             naive, session_id, provenance, metadata, received_at, tokens, archived, checksum)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            1,
+            &[
+                ValueRef::Integer(ns.key(row.id)),
+                row.record_id.into(),
+                t.external_id.as_deref().into(),
+                t.role.as_str().into(),
+                t.speaker.as_deref().into(),
+                t.text.as_str().into(),
+                stamp.map(|s| s.given.as_str()).into(),
+                stamp.map_or(ValueRef::Null, |s| ValueRef::Integer(s.utc_micros)),
+                ValueRef::Integer(stamp.is_some_and(|s| s.naive).into()),
+                t.session_id.as_deref().into(),
+                provenance.as_deref().into(),
+                t.metadata.as_deref().into(),
+                ValueRef::Integer(t.received_at),
+                ValueRef::Integer(row.tokens.into()),
+                ValueRef::Integer(0),
+            ],
+        )
     }
 
     /// Stores what was derived from a turn: facts, score, vectors.
@@ -85,66 +100,67 @@ impl Store {
         score: &Score,
         keep_tokens: bool,
     ) -> Result<()> {
-        let facts = postcard::to_stdvec(&analysed.facts)?;
+        let facts = postcard::to_extend(&analysed.facts, Vec::with_capacity(MOST_FACTS))?;
         let (spans, vectors) = pack_passages(&analysed.passages);
         let mut cards = Vec::new();
         for vector in &analysed.card_vectors {
             put_le(vector, &mut cards);
         }
-        self.conn
-            .prepare_cached(
-                "INSERT OR REPLACE INTO derived (key, divergence, z_content, z_op, z_prov, omega_raw,
-                 omega, facts, spans, vectors, card_vectors, checksum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
-                 row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11))",
-            )?
-            .execute(params![
-                ns.key(id),
-                score.divergence,
-                score.z_content,
-                score.z_op,
-                score.z_prov,
-                score.omega_raw,
-                score.omega,
-                facts,
-                spans,
-                vectors,
-                cards,
-            ])?;
+        let key = ValueRef::Integer(ns.key(id));
+        self.put_row(
+            "INSERT OR REPLACE INTO derived (key, divergence, z_content, z_op, z_prov, omega_raw,
+             omega, facts, spans, vectors, card_vectors, checksum)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            1,
+            &[
+                key,
+                ValueRef::Real(score.divergence),
+                ValueRef::Real(score.z_content),
+                ValueRef::Real(score.z_op),
+                ValueRef::Real(score.z_prov),
+                ValueRef::Real(score.omega_raw),
+                ValueRef::Real(score.omega),
+                ValueRef::Blob(&facts),
+                ValueRef::Blob(&spans),
+                ValueRef::Blob(&vectors),
+                ValueRef::Blob(&cards),
+            ],
+        )?;
         if keep_tokens && analysed.passages.iter().any(|p| !p.tokens.is_empty()) {
             let rows = tokens::of_passages(&analysed.passages);
-            self.conn
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO token_vector (key, vectors, bits, checksum)
-                     VALUES (?1, ?2, ?3, row_sum(?1 & 1099511627775, ?2, ?3))",
-                )?
-                .execute(params![ns.key(id), rows, tokens::BITS])?;
+            let bits = ValueRef::Integer(tokens::BITS);
+            self.put_row(
+                "INSERT OR REPLACE INTO token_vector (key, vectors, bits, checksum)
+                 VALUES (?, ?, ?, ?)",
+                1,
+                &[key, ValueRef::Blob(&rows), bits],
+            )?;
         }
         Ok(())
     }
 
     /// Moves a turn from the active memory to the archive.
     pub fn archive_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
-        self.conn.prepare_cached(ARCHIVE)?.execute([ns.key(id)])?;
+        self.conn
+            .prepare_cached(ARCHIVE)?
+            .execute([ns.key(id), row_sum::archiving()])?;
         Ok(())
     }
 
     /// Records a lineage edge.
     pub fn insert_edge(&self, ns: &Namespace, edge: &Edge) -> Result<()> {
-        self.conn
-            .prepare_cached(
-                "INSERT OR IGNORE INTO lineage (older, newer, relation, topic, by_caller, checksum)
-                 VALUES (?1, ?2, ?3, ?4, ?5,
-                 row_sum(?1 & 1099511627775, ?2 & 1099511627775, ?3, ?4, ?5))",
-            )?
-            .execute(params![
-                ns.key(edge.older),
-                ns.key(edge.newer),
-                edge.relation.as_str(),
-                edge.topic,
-                edge.by_caller
-            ])?;
-        Ok(())
+        self.put_row(
+            "INSERT OR IGNORE INTO lineage (older, newer, relation, topic, by_caller, checksum)
+             VALUES (?, ?, ?, ?, ?, ?)",
+            2,
+            &[
+                ValueRef::Integer(ns.key(edge.older)),
+                ValueRef::Integer(ns.key(edge.newer)),
+                edge.relation.as_str().into(),
+                edge.topic.as_str().into(),
+                ValueRef::Integer(edge.by_caller.into()),
+            ],
+        )
     }
 
     /// Records a decision on the turn of that key, taken when `at` was the newest;
@@ -157,13 +173,18 @@ impl Store {
         kind: &str,
         detail: &str,
     ) -> Result<()> {
-        self.conn
-            .prepare_cached(
-                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail, checksum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, row_sum(?1 & 1099511627775, ?2, ?3, ?4, ?5))",
-            )?
-            .execute(params![key, at.cast_signed(), seq, kind, detail])?;
-        Ok(())
+        self.put_row(
+            "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail, checksum)
+             VALUES (?, ?, ?, ?, ?, ?)",
+            1,
+            &[
+                ValueRef::Integer(key),
+                ValueRef::Integer(at.cast_signed()),
+                ValueRef::Integer(seq.into()),
+                kind.into(),
+                detail.into(),
+            ],
+        )
     }
 
     /// Advances the id counter and names the analyser.
@@ -277,7 +298,7 @@ fn put_le(v: &[i16], out: &mut Vec<u8>) {
 /// Spans as pairs of u32, vectors one after the other.
 fn pack_passages(passages: &[Passage]) -> (Vec<u8>, Vec<u8>) {
     let mut spans = Vec::with_capacity(passages.len() * 8);
-    let mut vectors = Vec::new();
+    let mut vectors = Vec::with_capacity(passages.iter().map(|p| 2 * p.vector.len()).sum());
     for p in passages {
         spans.extend(p.start.to_le_bytes());
         spans.extend(p.end.to_le_bytes());
