@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ebbtide import _core
 from ebbtide.ann import Graphs
 from ebbtide.asking import Asking, overruled
+from ebbtide.closing import Closing
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.inputs import (
@@ -58,7 +58,7 @@ __all__ = ["Memory"]
 _PAGE = 256
 
 
-class Memory:
+class Memory(Closing):
     """A deterministic memory of one conversation, user or agent.
 
     Open one with :meth:`open` or :meth:`in_memory`; use it as a context manager.
@@ -787,19 +787,6 @@ class Memory:
         self._analyser.close()
         if self._owns_store:
             self._store.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
     def _resolve(self, interaction_id: int | str | None, external_id: str | None) -> int:
         if isinstance(interaction_id, str):

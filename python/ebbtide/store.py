@@ -6,11 +6,10 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from ebbtide import _core
 from ebbtide.ann import erase
+from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.memory import Memory
 from ebbtide.types import Finding
@@ -28,7 +27,7 @@ def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.S
     )
 
 
-class Store:
+class Store(Closing):
     """One file with many memories, kept apart by name.
 
     Example:
@@ -173,16 +172,3 @@ class Store:
             memory.close()
         self._memories.clear()
         self._handle.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()

@@ -22,6 +22,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from ebbtide.closing import Closing
 from ebbtide.errors import ConfigError, ExternalError, InputError
 from ebbtide.llm.cache import LlmCache
 from ebbtide.llm.parsing import completion_of, cost_of, reply_value, validator
@@ -41,7 +42,7 @@ _OBJECT_TOKENS = 1024
 """Most tokens of a JSON object from :meth:`LlmClient.complete_json`."""
 
 
-class LlmClient:
+class LlmClient(Closing):
     """A model behind an OpenAI-compatible endpoint. Safe to share between threads."""
 
     def __init__(
@@ -103,12 +104,6 @@ class LlmClient:
 
     def __repr__(self) -> str:
         return f"LlmClient({self._model!r}, {_without_user(self._base_url)!r})"
-
-    def __enter__(self) -> LlmClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the connections."""
