@@ -27,6 +27,7 @@ from ebbtide.errors import ConfigError, ExternalError, InputError
 from ebbtide.llm.cache import LlmCache
 from ebbtide.llm.parsing import completion_of, cost_of, reply_value, validator
 from ebbtide.llm.replies import Message, Reply, Usage
+from ebbtide.llm.tally import used
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -260,6 +261,7 @@ class LlmClient(Closing):
             self._logical += usage
             if spent:
                 self._spent += usage
+        used(usage)
 
     def _connect(self, timeout: float) -> Any:
         try:
