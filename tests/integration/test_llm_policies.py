@@ -279,7 +279,8 @@ def test_a_rebuild_asks_again_for_what_had_failed(stub: Config) -> None:
     with Memory.in_memory(config=both(stub), llm=model) as memory:
         memory.add_many(mixed())
         assert memory.digest() != whole
-        memory._part = type(memory._part)(memory.config["policy"], EchoModel())
+        writing = memory._writing
+        writing._part = type(writing._part)(memory.config["policy"], EchoModel())
         memory.reindex()
         assert memory.digest() == whole
 
