@@ -68,6 +68,8 @@ class Memory(Reading, Closing):
             graphs.sweep()
         self._store = store
         self._owns_store = owns_store
+        self._llm = llm
+        self._llm = llm
         parts = (handle, analyser, graphs, config)
         watch, writable = Watch(namespace), not read_only
         self._writing = Writing(*parts, watch=watch, writable=writable, llm=llm)

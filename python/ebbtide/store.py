@@ -6,13 +6,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ebbtide import _core
 from ebbtide.ann import erase
 from ebbtide.closing import Closing
 from ebbtide.config import Config
+from ebbtide.errors import InputError
 from ebbtide.memory import Memory
 from ebbtide.types import Finding
+
+if TYPE_CHECKING:
+    from ebbtide.llm.seam import JsonModel
 
 __all__ = ["Store", "open_handle"]
 
@@ -65,13 +70,27 @@ class Store(Closing):
         """The configuration that its memories are opened with."""
         return self._config
 
-    def memory(self, namespace: str = "default") -> Memory:
-        """The memory of that name, opened once and kept open with the store."""
-        if namespace in self._memories:
-            return self._memories[namespace]
-        return self._open(namespace)
+    def memory(self, namespace: str = "default", *, llm: JsonModel | None = None) -> Memory:
+        """The memory of that name, opened once and kept open with the store.
 
-    def _open(self, namespace: str, *, reindexing: bool = False) -> Memory:
+        Args:
+            namespace: Its name.
+            llm: A language model that takes part in it, as for :meth:`Memory.open`.
+
+        Raises:
+            InputError: If it is open with another language model, or with none.
+        """
+        opened = self._memories.get(namespace)
+        if opened is None:
+            return self._open(namespace, llm=llm)
+        if llm is not None and llm is not opened._llm:
+            message = f"{namespace!r} is open with another llm or with none: release() it first"
+            raise InputError(message, "input.field")
+        return opened
+
+    def _open(
+        self, namespace: str, *, reindexing: bool = False, llm: JsonModel | None = None
+    ) -> Memory:
         memory = self._memories[namespace] = Memory(
             self._handle,
             namespace,
@@ -79,6 +98,7 @@ class Store(Closing):
             owns_store=False,
             read_only=self._read_only,
             reindexing=reindexing,
+            llm=llm,
         )
         if self._opened is not None:
             self._opened(memory)
