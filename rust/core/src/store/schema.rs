@@ -1,6 +1,6 @@
 //! Tables, and the migrations that lead to them from every released version.
 
-use super::sums;
+use super::{Store, sums};
 use crate::error::{Code, Error, Result};
 use rusqlite::Connection;
 
@@ -247,6 +247,24 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
         ))?;
     }
     Ok(())
+}
+
+impl Store {
+    /// Whether the file has a place for what a later version brought: one of an earlier
+    /// version that is opened for reading is not migrated.
+    pub(super) fn holds(&self, table: &str) -> Result<bool> {
+        // Known from opening, but for files that are older than checksums: those came last,
+        // and opening for writing brings a file up to date.
+        const { assert!(sums::SINCE == LATEST) }
+        Ok(!self.read_only || self.summed || self.has_table(table)?)
+    }
+
+    /// The same of a file that may be damaged, by looking.
+    pub(super) fn has_table(&self, name: &str) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let found: i64 = self.conn.query_row(sql, [name], |r| r.get(0))?;
+        Ok(found > 0)
+    }
 }
 
 /// The version of an ebbtide store; an error unless it is one of a known version.
