@@ -8,6 +8,7 @@ use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
+use std::collections::BTreeMap;
 
 /// The Python exception for an error of the core: its family names the class.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -96,6 +97,12 @@ fn count_tokens(py: Python<'_>, text: &str, counter: &str) -> PyResult<u32> {
     Ok(py.detach(|| ebbtide_core::text::count_tokens(tokenizer, text)))
 }
 
+/// What the places of each list of weights in `[retrieval]` weigh, by the list's key.
+#[pyfunction]
+fn weighed() -> BTreeMap<&'static str, &'static [&'static str]> {
+    ebbtide_core::retrieve::WEIGHED.into()
+}
+
 /// A text without the blocks that `render_context` made.
 #[pyfunction]
 fn without_rendered(text: &str) -> String {
@@ -135,6 +142,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(build, m)?)?;
     m.add_function(wrap_pyfunction!(error_codes, m)?)?;
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
+    m.add_function(wrap_pyfunction!(weighed, m)?)?;
     m.add_function(wrap_pyfunction!(without_rendered, m)?)?;
     m.add_function(wrap_pyfunction!(unit_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(token_vectors, m)?)?;
