@@ -14,6 +14,7 @@ from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError
 from ebbtide.inputs import checked_text, interaction_id_of, positive, prepare, shown
 from ebbtide.observing import Watch, observed
+from ebbtide.opened import Opened
 from ebbtide.pipeline import BATCH
 from ebbtide.reading import Reading
 from ebbtide.types import Turn, WriteReport
@@ -70,11 +71,9 @@ class Memory(Reading, Closing):
         self._owns_store = owns_store
         self._llm = llm
         self._llm = llm
-        parts = (handle, analyser, graphs, config)
-        watch, writable = Watch(namespace), not read_only
-        self._writing = Writing(*parts, watch=watch, writable=writable, llm=llm)
-        flush = self._writing.flush
-        super().__init__(*parts, watch=watch, flush=flush, writable=writable, llm=llm)
+        opened = Opened(handle, analyser, graphs, config, Watch(namespace), not read_only, llm)
+        self._writing = Writing(opened)
+        super().__init__(opened, self._writing.flush)
 
     @classmethod
     def open(

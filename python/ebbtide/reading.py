@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ebbtide.asking import Asking, overruled
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.inputs import checked_text, interaction_id_of, positive, shown
-from ebbtide.observing import Watch, observed
+from ebbtide.observing import observed
 from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ebbtide import _core
-    from ebbtide.analysis.analyser import Analyser
-    from ebbtide.ann import Graphs
     from ebbtide.config import Config
-    from ebbtide.llm.seam import JsonModel
+    from ebbtide.opened import Opened
 
 __all__ = ["Reading"]
 
@@ -30,39 +27,20 @@ _PAGE = 256
 class Reading:
     """The methods of a memory that take nothing in and let nothing go."""
 
-    def __init__(
-        self,
-        handle: _core.MemoryHandle,
-        analyser: Analyser,
-        graphs: Graphs,
-        config: Config,
-        *,
-        watch: Watch,
-        flush: Callable[[], None],
-        writable: bool,
-        llm: JsonModel | None,
-    ) -> None:
+    def __init__(self, opened: Opened, flush: Callable[[], None]) -> None:
         """Read an open memory.
 
         Args:
-            handle: The memory in the core.
-            analyser: What reads questions.
-            graphs: Its graph index.
-            config: Its settings.
-            watch: Who watches it.
+            opened: The memory.
             flush: Called before a read, so that everything added is there.
-            writable: Whether graphs may be built.
-            llm: A language model that takes part in deliberation.
         """
-        self._handle = handle
-        self._analyser = analyser
-        self._graphs = graphs
-        self._config = config
-        self._watch = watch
+        self._handle = opened.handle
+        self._analyser = opened.analyser
+        self._graphs = opened.graphs
+        self._config = opened.config
+        self._watch = opened.watch
         self._flush = flush
-        self._asking = Asking(
-            handle, analyser, graphs, config, flush=flush, writable=writable, llm=llm
-        )
+        self._asking = Asking(opened, flush)
 
     @property
     def config(self) -> Config:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.observing import Watch, observed
+from ebbtide.observing import observed
 from ebbtide.pipeline import (
     BackgroundFlush,
     Intake,
@@ -21,13 +21,9 @@ from ebbtide.pipeline import (
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:
-    from ebbtide import _core
     from ebbtide.analysis.ahead import Readers
-    from ebbtide.analysis.analyser import Analyser
-    from ebbtide.ann import Graphs
-    from ebbtide.config import Config
     from ebbtide.inputs import Prepared
-    from ebbtide.llm.seam import JsonModel
+    from ebbtide.opened import Opened
 
 __all__ = ["Writing"]
 
@@ -35,37 +31,17 @@ __all__ = ["Writing"]
 class Writing:
     """The writers of one memory; arguments as for ``Memory``'s methods, already checked."""
 
-    def __init__(
-        self,
-        handle: _core.MemoryHandle,
-        analyser: Analyser,
-        graphs: Graphs,
-        config: Config,
-        *,
-        watch: Watch,
-        writable: bool,
-        llm: JsonModel | None,
-    ) -> None:
-        """Write into an open memory.
-
-        Args:
-            handle: The memory in the core.
-            analyser: What reads turns.
-            graphs: Its graph index.
-            config: Its settings.
-            watch: Who watches it.
-            writable: Whether journalled turns may be taken in.
-            llm: A language model that judges turns or writes episodes.
-        """
+    def __init__(self, opened: Opened) -> None:
+        """Write into an open memory."""
         from ebbtide.llm.part import WritingPart
 
-        self._handle = handle
-        self._analyser = analyser
-        self._graphs = graphs
-        self._config = config
-        self._watch = watch
-        self._writable = writable
-        self._part = WritingPart(config["policy"], llm)
+        self._handle = opened.handle
+        self._analyser = opened.analyser
+        self._graphs = opened.graphs
+        self._config = opened.config
+        self._watch = opened.watch
+        self._writable = opened.writable
+        self._part = WritingPart(opened.config["policy"], opened.llm)
         # Whoever needs both takes them in this order: only one thread analyses
         # journalled turns, and journalling does not wait for it.
         self._flush_lock = threading.RLock()
