@@ -15,9 +15,22 @@ from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
 from ebbtide.llm.tally import tallied
 
-__all__ = ["JsonModel", "Meter", "failure"]
+__all__ = ["ONLY_JSON", "JsonModel", "Meter", "failure", "object_schema"]
 
 _SHOWN = 300
+
+ONLY_JSON = " Reply with one JSON object and nothing else."
+"""Ends what a model is told that it is."""
+
+
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with these fields and no others, as endpoints take it."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def failure(error: Exception) -> str:
