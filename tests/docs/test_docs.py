@@ -19,10 +19,10 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import typer
+from reference.scripts import load_script
 
 import ebbtide
 from ebbtide import _core
@@ -76,17 +76,6 @@ def commands(page: Path) -> list[list[str]]:
         for line in text.replace("\\\n", " ").splitlines()
     ]
     return [words for line in lines if (words := shlex.split(line, comments=True))]
-
-
-def load_script(name: str) -> ModuleType:
-    path = ROOT / "scripts" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("page", python_pages(), ids=name_of)
