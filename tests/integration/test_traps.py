@@ -564,9 +564,6 @@ def test_a_third_persons_dislike_is_not_the_speakers(real: Memory) -> None:
     assert real.retrieve("Does Ana like olives?", limit=1)[0].turn.interaction_id == 0
 
 
-GIVEN = ("text", "role", "speaker", "timestamp", "session_id", "external_id", "metadata")
-
-
 # The life of a turn
 
 
