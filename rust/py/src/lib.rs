@@ -1,8 +1,10 @@
 //! Python bindings of the core: conversions, the GIL, errors. No decisions.
 
+mod asking;
 mod convert;
 mod kernels;
 mod memory;
+mod store;
 
 use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
@@ -147,7 +149,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(unit_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(token_vectors, m)?)?;
     kernels::register(m)?;
-    m.add_class::<memory::StoreHandle>()?;
+    m.add_class::<store::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
     Ok(())
 }
