@@ -12,9 +12,10 @@ from ebbtide.ann import Graphs
 from ebbtide.closing import Closing
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError
+from ebbtide.forgetting import meant, outlived
 from ebbtide.inputs import checked_text, interaction_id_of, positive, prepare, shown
 from ebbtide.observing import Watch, observed
-from ebbtide.opened import Opened
+from ebbtide.opened import Opened, open_handle
 from ebbtide.pipeline import BATCH
 from ebbtide.reading import Reading
 from ebbtide.types import Turn, WriteReport
@@ -107,8 +108,6 @@ class Memory(Reading, Closing):
             ConfigError: If the configuration is unusable or a model is missing.
             NotFoundError: If ``read_only`` and there is no such store or memory.
         """
-        from ebbtide.store import open_handle
-
         settings = _config(config)
         handle = open_handle(path, settings, read_only=read_only)
         try:
@@ -280,8 +279,6 @@ class Memory(Reading, Closing):
             InputError: If nothing says which turns, or a question and ids both do.
             NotFoundError: If there is no turn of an id.
         """
-        from ebbtide.forgetting import meant
-
         with self._writing.exclusively():
             turns = meant(self, query_text, ids, limit, before)
             if not dry_run:
@@ -317,8 +314,6 @@ class Memory(Reading, Closing):
         Raises:
             InputError: If there is no rule, or ``now`` is missing.
         """
-        from ebbtide.forgetting import outlived
-
         with self._writing.exclusively():
             turns = outlived(self, max_age, max_records, now)
             if not dry_run:

@@ -1,19 +1,23 @@
-"""An open memory, as its two sides share it."""
+"""A store file opened, and a memory in it as its two sides share it."""
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ebbtide import _core
+from ebbtide.config import Config
+
 if TYPE_CHECKING:
-    from ebbtide import _core
     from ebbtide.analysis.analyser import Analyser
     from ebbtide.ann import Graphs
-    from ebbtide.config import Config
     from ebbtide.llm.seam import JsonModel
     from ebbtide.observing import Watch
 
-__all__ = ["Opened"]
+__all__ = ["Opened", "open_handle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +41,13 @@ class Opened:
     watch: Watch
     writable: bool
     llm: JsonModel | None
+
+
+def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.StoreHandle:
+    """Open a store file; the writer's lock names this process to others."""
+    return _core.StoreHandle(
+        os.fspath(path),
+        read_only=read_only,
+        holder=f"process {os.getpid()} ({Path(sys.argv[0] or 'python').name})",
+        synchronous_full=config["store"]["synchronous"] == "full",
+    )

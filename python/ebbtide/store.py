@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,22 +13,13 @@ from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.memory import Memory
+from ebbtide.opened import open_handle
 from ebbtide.types import Finding
 
 if TYPE_CHECKING:
     from ebbtide.llm.seam import JsonModel
 
-__all__ = ["Store", "open_handle"]
-
-
-def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.StoreHandle:
-    """Open a store file; the writer's lock names this process to others."""
-    return _core.StoreHandle(
-        os.fspath(path),
-        read_only=read_only,
-        holder=f"process {os.getpid()} ({Path(sys.argv[0] or 'python').name})",
-        synchronous_full=config["store"]["synchronous"] == "full",
-    )
+__all__ = ["Store"]
 
 
 class Store(Closing):

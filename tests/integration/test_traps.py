@@ -13,7 +13,7 @@ import pytest
 from reference.stand_ins import HashEmbedder, scripted
 
 from ebbtide import Config, FingerprintError, InputError, Memory, Turn
-from ebbtide.store import open_handle
+from ebbtide.opened import open_handle
 
 
 @pytest.fixture
