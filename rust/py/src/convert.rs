@@ -1,16 +1,11 @@
 //! Python objects to the core's types. Facts are read attribute by attribute from
 //! the analysis dataclasses: no copies in between, no dictionaries.
 
-use crate::raise;
-use ebbtide_core::error::{Code, Error};
 use ebbtide_core::score::vector::{quantise, quantise_token};
 use ebbtide_core::types as core;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pythonize::pythonize;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
 #[derive(FromPyObject)]
@@ -320,19 +315,4 @@ impl Analysed<'_> {
             assessment: assessment.map(Assessment::into_core).transpose()?,
         })
     }
-}
-
-/// A value of the core as Python data.
-pub fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    pythonize(py, value).map_err(Into::into)
-}
-
-/// What Python gave as JSON text; `what` names it in the error.
-pub fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|e| {
-        raise(
-            py,
-            &Error::new(Code::InputField, format!("unusable {what}: {e}")),
-        )
-    })
 }

@@ -10,6 +10,9 @@ use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
 /// The Python exception for an error of the core: its family names the class.
@@ -39,6 +42,21 @@ pub fn detached<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     py.detach(work).map_err(|e| raise(py, &e))
+}
+
+/// A value of the core as Python data.
+pub fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    pythonize(py, value).map_err(Into::into)
+}
+
+/// What Python gave as JSON text; `what` names it in the error.
+pub fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|e| {
+        raise(
+            py,
+            &Error::new(Code::InputField, format!("unusable {what}: {e}")),
+        )
+    })
 }
 
 /// Resolves and checks a configuration; returns it as JSON text.

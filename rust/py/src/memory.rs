@@ -1,9 +1,9 @@
 //! A memory as Python holds it.
 
 use crate::asking::{Graph, PyOverruled, PyQuery, recall_options};
-use crate::convert::{self, Analysed, NewTurn, from_json, to_python};
+use crate::convert::{self, Analysed, NewTurn};
 use crate::store::{Origin, StoreHandle, lock};
-use crate::{detached, raise};
+use crate::{detached, from_json, raise, to_python};
 use ebbtide_core::config::Config;
 use ebbtide_core::engine::{Engine, MemoryOptions};
 use ebbtide_core::error::{Code, Error, Result};

@@ -1,7 +1,6 @@
 //! A store as Python holds it.
 
-use crate::convert::to_python;
-use crate::detached;
+use crate::{detached, to_python};
 use ebbtide_core::engine::SharedStore;
 use ebbtide_core::error::{Code, Error, Result};
 use ebbtide_core::store::{OpenOptions, Store};

@@ -1,6 +1,6 @@
 //! Tables, and the migrations that lead to them from every released version.
 
-use super::{Store, sums};
+use super::sums;
 use crate::error::{Code, Error, Result};
 use rusqlite::Connection;
 
@@ -249,7 +249,7 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     Ok(())
 }
 
-impl Store {
+impl super::Store {
     /// Whether the file has a place for what a later version brought: one of an earlier
     /// version that is opened for reading is not migrated.
     pub(super) fn holds(&self, table: &str) -> Result<bool> {
