@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ebbtide.observing import Observer, observed
+from ebbtide.observing import Watch, observed
 
 CALLS, ROUNDS = 200_000, 7
 
@@ -16,8 +16,7 @@ CALLS, ROUNDS = 200_000, 7
 class Bare:
     """A memory as far as it matters here, with a method that does nothing."""
 
-    _observer: Observer | None = None
-    namespace = "bench"
+    _watch = Watch("bench")
 
     def bare(self, text: str, *, limit: int) -> None: ...
 

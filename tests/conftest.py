@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -74,3 +75,16 @@ def example_turns() -> list[dict[str, Any]]:
 def store_path(tmp_path: Path) -> Path:
     """Where a test's store goes."""
     return tmp_path / "memory.db"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window, closed after the module."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = os.environ.get("EBBTIDE_CHROMIUM", "/usr/bin/chromium")
+    if shutil.which(chromium) is None:
+        pytest.skip(f"there is no {chromium}; set EBBTIDE_CHROMIUM")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()

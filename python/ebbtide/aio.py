@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
+    from ebbtide.llm.seam import JsonModel
+
 __all__ = ["AsyncMemory"]
 
 _P = ParamSpec("_P")
@@ -94,6 +96,7 @@ class AsyncMemory:
         config: Config | str | Path | None = None,
         read_only: bool = False,
         reindexing: bool = False,
+        llm: JsonModel | None = None,
     ) -> Self:
         """Open a memory in a store file, as :meth:`Memory.open` does."""
         import asyncio
@@ -105,13 +108,16 @@ class AsyncMemory:
             config=config,
             read_only=read_only,
             reindexing=reindexing,
+            llm=llm,
         )
         return cls(opened)
 
     @classmethod
-    def in_memory(cls, *, config: Config | str | Path | None = None) -> Self:
+    def in_memory(
+        cls, *, config: Config | str | Path | None = None, llm: JsonModel | None = None
+    ) -> Self:
         """A memory that ends with the process."""
-        return cls(Memory.in_memory(config=config))
+        return cls(Memory.in_memory(config=config, llm=llm))
 
     @property
     def config(self) -> Config:

@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ebbtide import _core
-    from ebbtide.analysis.analyser import Analyser
-    from ebbtide.ann import Graphs
     from ebbtide.llm.deliberation import Line, Ruling
-    from ebbtide.llm.seam import JsonModel
+    from ebbtide.opened import Opened
 
 __all__ = ["Asked", "Asking", "overruled"]
 
@@ -49,37 +46,22 @@ class Asked:
 class Asking:
     """How one memory reads the questions that it is asked."""
 
-    def __init__(
-        self,
-        handle: _core.MemoryHandle,
-        analyser: Analyser,
-        graphs: Graphs,
-        config: Config,
-        *,
-        flush: Callable[[], None],
-        writable: bool,
-        llm: JsonModel | None,
-    ) -> None:
+    def __init__(self, opened: Opened, flush: Callable[[], None]) -> None:
         """Read questions for an open memory.
 
         Args:
-            handle: The memory in the core.
-            analyser: What reads questions.
-            graphs: Its graph index.
-            config: Its settings.
+            opened: The memory.
             flush: Called before a question is looked up, so that everything added
                 is there.
-            writable: Whether graphs may be built.
-            llm: A language model that takes part in deliberation.
         """
-        self._handle = handle
-        self._analyser = analyser
-        self._graphs = graphs
-        self._config = config
+        self._handle = opened.handle
+        self._analyser = opened.analyser
+        self._graphs = opened.graphs
+        self._config = opened.config
+        self._writable = opened.writable
+        self._llm = opened.llm
         self._flush = flush
-        self._writable = writable
-        self._llm = llm
-        self.presets = {name: config.on_preset(name) for name in PRESETS}
+        self.presets = {name: opened.config.on_preset(name) for name in PRESETS}
 
     def ask(
         self,

@@ -10,12 +10,12 @@ from ebbtide.inputs import shown
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:
-    from ebbtide.memory import Memory
+    from ebbtide.reading import Reading
 
 __all__ = ["meant", "outlived"]
 
 
-def meant(memory: Memory, query_text: str | None, ids: Any, limit: int, before: Any) -> list[Turn]:
+def meant(memory: Reading, query_text: str | None, ids: Any, limit: int, before: Any) -> list[Turn]:
     """Turns that :meth:`Memory.forget` is asked for, each once, in id order.
 
     Raises:
@@ -45,7 +45,7 @@ def meant(memory: Memory, query_text: str | None, ids: Any, limit: int, before: 
     return [kept[number] for number in sorted(kept)]
 
 
-def outlived(memory: Memory, max_age: Any, max_records: Any, now: Any) -> list[Turn]:
+def outlived(memory: Reading, max_age: Any, max_records: Any, now: Any) -> list[Turn]:
     """Turns that :meth:`Memory.retain` lets go, in id order.
 
     Raises:

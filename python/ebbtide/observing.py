@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from ebbtide.errors import EbbtideError
 from ebbtide.types import RenderedContext, Turn, WriteReport
 
-__all__ = ["Ended", "Observer", "Outcome", "Watched", "begin", "facts_of", "observed"]
+__all__ = ["Ended", "Observer", "Outcome", "Watch", "begin", "facts_of", "observed"]
 
 _LOG = logging.getLogger("ebbtide.operations")
 
@@ -60,15 +60,34 @@ class Observer(Protocol):
         ...
 
 
+class Watch:
+    """Who watches one memory; its parts share it.
+
+    Attributes:
+        namespace: The memory's name.
+        observer: Who is told of its calls; None where nobody is.
+    """
+
+    def __init__(self, namespace: str) -> None:
+        """Nobody yet."""
+        self.namespace = namespace
+        self.observer: Observer | None = None
+
+    def set(self, observer: Observer | None) -> None:
+        """Have another one watch; the one before is told that nothing more will begin."""
+        before, self.observer = self.observer, observer
+        if before is not None:
+            before.closed()
+
+    def close(self) -> None:
+        """The memory is closed."""
+        self.set(None)
+
+
 class Watched(Protocol):
-    """A memory, as far as it matters here."""
+    """A part of a memory, as far as it matters here."""
 
-    _observer: Observer | None
-
-    @property
-    def namespace(self) -> str:
-        """Its name."""
-        ...
+    _watch: Watch
 
 
 _W = TypeVar("_W", bound=Watched)
@@ -84,9 +103,9 @@ def observed(
     def decorate(method: Callable[Concatenate[_W, _P], _R]) -> Callable[Concatenate[_W, _P], _R]:
         @functools.wraps(method)
         def call(self: _W, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
-            if self._observer is None and not _LOG.isEnabledFor(logging.DEBUG):
+            if self._watch.observer is None and not _LOG.isEnabledFor(logging.DEBUG):
                 return method(self, *args, **kwargs)
-            end = begin(self, operation)
+            end = begin(self._watch, operation)
             try:
                 result = method(self, *args, **kwargs)
             except BaseException as error:
@@ -101,12 +120,12 @@ def observed(
 
 
 def begin(
-    memory: Watched, operation: str, *, encloses: bool = True
+    watch: Watch, operation: str, *, encloses: bool = True
 ) -> Callable[[Mapping[str, int], BaseException | None], None]:
     """Tell that something began; what is returned tells its facts, or its error, at the end."""
     ended = None
-    if memory._observer is not None:
-        ended = memory._observer.begin(operation, encloses=encloses)
+    if watch.observer is not None:
+        ended = watch.observer.begin(operation, encloses=encloses)
     start = time.perf_counter()
 
     def end(facts: Mapping[str, int], error: BaseException | None) -> None:
@@ -115,7 +134,7 @@ def begin(
         if ended is not None:
             ended(outcome)
         if _LOG.isEnabledFor(logging.DEBUG):
-            _log(memory.namespace, operation, outcome)
+            _log(watch.namespace, operation, outcome)
 
     return end
 

@@ -167,7 +167,7 @@ def replay_all(
     if queue.waiting is None:
         return
     try:
-        with closing(queue.waiting.memory._readers(workers)) as readers:
+        with closing(queue.waiting.memory._writing.readers(workers)) as readers:
             while queue.waiting is not None:
                 for intake, report, seen in take_in(queue.items(), readers, batch_size):
                     while queue.started[0].intake is not intake:
@@ -239,8 +239,8 @@ class _Run:
         self._clock = clock
         self._summary = ReplaySummary(job.memory.namespace)
         # Its turns are stored while the caller has the thread: it encloses nothing.
-        self._ended = begin(job.memory, "replay", encloses=False)
-        self.intake = job.memory._intake()
+        self._ended = begin(job.memory._watch, "replay", encloses=False)
+        self.intake = job.memory._writing.intake()
         self.checked = _Checked(job.memory, job.turns, stop)
 
     def note(self, report: WriteReport, turns: int) -> None:

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING
 
 from ebbtide import _core
 from ebbtide.ann import erase
+from ebbtide.closing import Closing
 from ebbtide.config import Config
+from ebbtide.errors import InputError
 from ebbtide.memory import Memory
+from ebbtide.opened import open_handle
 from ebbtide.types import Finding
 
-__all__ = ["Store", "open_handle"]
+if TYPE_CHECKING:
+    from ebbtide.llm.seam import JsonModel
+
+__all__ = ["Store"]
 
 
-def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.StoreHandle:
-    """Open a store file; the writer's lock names this process to others."""
-    return _core.StoreHandle(
-        os.fspath(path),
-        read_only=read_only,
-        holder=f"process {os.getpid()} ({Path(sys.argv[0] or 'python').name})",
-        synchronous_full=config["store"]["synchronous"] == "full",
-    )
-
-
-class Store:
+class Store(Closing):
     """One file with many memories, kept apart by name.
 
     Example:
@@ -66,13 +60,27 @@ class Store:
         """The configuration that its memories are opened with."""
         return self._config
 
-    def memory(self, namespace: str = "default") -> Memory:
-        """The memory of that name, opened once and kept open with the store."""
-        if namespace in self._memories:
-            return self._memories[namespace]
-        return self._open(namespace)
+    def memory(self, namespace: str = "default", *, llm: JsonModel | None = None) -> Memory:
+        """The memory of that name, opened once and kept open with the store.
 
-    def _open(self, namespace: str, *, reindexing: bool = False) -> Memory:
+        Args:
+            namespace: Its name.
+            llm: A language model that takes part in it, as for :meth:`Memory.open`.
+
+        Raises:
+            InputError: If it is open with another language model, or with none.
+        """
+        opened = self._memories.get(namespace)
+        if opened is None:
+            return self._open(namespace, llm=llm)
+        if llm is not None and llm is not opened._llm:
+            message = f"{namespace!r} is open with another llm or with none: release() it first"
+            raise InputError(message, "input.field")
+        return opened
+
+    def _open(
+        self, namespace: str, *, reindexing: bool = False, llm: JsonModel | None = None
+    ) -> Memory:
         memory = self._memories[namespace] = Memory(
             self._handle,
             namespace,
@@ -80,6 +88,7 @@ class Store:
             owns_store=False,
             read_only=self._read_only,
             reindexing=reindexing,
+            llm=llm,
         )
         if self._opened is not None:
             self._opened(memory)
@@ -173,16 +182,3 @@ class Store:
             memory.close()
         self._memories.clear()
         self._handle.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()

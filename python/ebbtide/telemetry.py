@@ -63,9 +63,7 @@ def instrument(
     instruments = _Instruments(meter_provider)
 
     def watch(memory: Memory) -> None:
-        if memory._observer is not None:
-            memory._observer.closed()
-        memory._observer = _Telemetry(memory, tracer, instruments)
+        memory._watch.set(_Telemetry(memory, tracer, instruments))
 
     if isinstance(target, Store):
         target._opened = watch
@@ -79,9 +77,7 @@ def uninstrument(target: _T) -> _T:
     if isinstance(target, Store):
         target._opened = None
     for memory in _memories(target):
-        observer, memory._observer = memory._observer, None
-        if observer is not None:
-            observer.closed()
+        memory._watch.set(None)
     return target
 
 

@@ -33,18 +33,6 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaSe
     server = ChromaServer(tmp_path_factory.mktemp("chroma") / "d")
     yield server
     server.stop()
-    _hang_up()
-
-
-def _hang_up() -> None:
-    """Close the connections that Chroma's client keeps open for good."""
-    from chromadb.api.shared_system_client import SharedSystemClient
-
-    for system in SharedSystemClient._identifier_to_system.values():
-        for component in system._instances.values():
-            session = getattr(component, "_session", None)
-            if session is not None:
-                session.close()
 
 
 Fresh = Callable[[str], str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from ebbtide import ExternalError
-from ebbtide.archives import FileArchive, Retry, open_archive
+from ebbtide import ExternalError, FingerprintError
+from ebbtide.archives import FileArchive, Identity, Retry, open_archive
 from ebbtide.archives.base import Filters
 from ebbtide.archives.ranking import certain, error_bound, rescored
 from ebbtide.archives.records import escaped, unescaped
@@ -42,6 +43,26 @@ def test_postgres_with_an_index_orders_its_candidates_exactly(fresh_address: Fre
     assert overlap >= 45
     exact.close()
     approximate.close()
+
+
+def test_a_closed_chroma_archive_leaves_no_connection_open(fresh_address: Fresh) -> None:
+    address = fresh_address("chroma")
+    gc.collect()
+    before = _sockets()
+    archive = open_archive(address, IDENTITY)
+    archive.put("ana", [record(0)])
+    assert _sockets() > before
+    archive.close()
+    assert _sockets() == before
+    with pytest.raises(FingerprintError):
+        open_archive(address, Identity("another", DIMENSION, schema=1))
+    assert _sockets() == before
+
+
+def _sockets() -> int:
+    """How many this process has open."""
+    links = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return sum(link.name.startswith("socket:") for link in links)
 
 
 def test_chroma_beyond_its_exact_size_orders_its_candidates_exactly(fresh_address: Fresh) -> None:

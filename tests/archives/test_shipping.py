@@ -22,7 +22,6 @@ from ebbtide import (
 from ebbtide.archives import (
     Archive,
     Identity,
-    Retry,
     identity_of,
     migrate,
     open_archive,
@@ -35,8 +34,6 @@ from ebbtide.archives.records import BLOCK
 
 from .conftest import BACKENDS, Fresh
 from .makers import holds, record
-
-IMPATIENT = Retry(attempts=2, sleep=lambda seconds: None)
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from reference.scripts import load_script
 
 from ebbtide.analysis.cards import CARD_KINDS_ON
 
@@ -15,21 +14,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOOR = 0.80
 
 
-def _script() -> ModuleType:
-    path = ROOT / "scripts" / "measure_cards.py"
-    spec = importlib.util.spec_from_file_location("measure_cards", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look their module up by name while they are made.
-    sys.modules["measure_cards"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    return _script()
+    return load_script("measure_cards")
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,10 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import typer
+from reference.scripts import load_script
 
 import ebbtide
 from ebbtide import _core
@@ -76,17 +76,6 @@ def commands(page: Path) -> list[list[str]]:
         for line in text.replace("\\\n", " ").splitlines()
     ]
     return [words for line in lines if (words := shlex.split(line, comments=True))]
-
-
-def load_script(name: str) -> ModuleType:
-    path = ROOT / "scripts" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"script_{name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("page", python_pages(), ids=name_of)
@@ -348,10 +337,8 @@ def test_the_formulas_of_concepts_show_the_defaults() -> None:
 
 def test_recall_explains_every_feature_and_penalty() -> None:
     page = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
-    source = (ROOT / "rust/core/src/retrieve/features.rs").read_text(encoding="utf-8")
-    arrays = re.findall(r"pub const (?:FEATURES|PENALTIES)[^=]*= \[(.*?)\];", source, re.DOTALL)
-    names = re.findall(r'"(\w+)"', " ".join(arrays))
-    assert len(names) == 13
+    weighed = ebbtide._core.weighed()
+    names = [*weighed["answerability_weights"], *weighed["answerability_penalties"]]
     weights = ebbtide.Config()["retrieval"]
     values = [*weights["answerability_weights"], *weights["answerability_penalties"]]
     for name, weight in zip(names, values, strict=True):

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from reference.scripts import load_script
 
 import ebbtide
-from docs.test_docs import ROOT, load_script
-
-CHROMIUM = os.environ.get("EBBTIDE_CHROMIUM", "/usr/bin/chromium")
+from docs.test_docs import ROOT
 
 FETCHED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 FETCHED_LINKS = {"stylesheet", "icon", "preload", "preconnect", "modulepreload", "manifest"}
@@ -163,17 +160,6 @@ def test_internals_name_every_table(tmp_path: Path) -> None:
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page.partition("| table |")[2], re.MULTILINE)
     listed = set(re.findall(r"`(\w+)`", " ".join(rows)))
     assert listed == {name for name in tables if not name.startswith("sqlite_")}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if shutil.which(CHROMIUM) is None:
-        pytest.skip(f"there is no {CHROMIUM}; set EBBTIDE_CHROMIUM")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def test_the_site_works_from_a_folder_and_searches(browser: Any, site: Path) -> None:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from reference.scripts import load_script
 
 from faults.figures import Figures
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def script() -> ModuleType:
-    path = ROOT / "scripts" / "reliability_page.py"
-    spec = importlib.util.spec_from_file_location("script_reliability_page", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_every_suite_is_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +26,7 @@ def test_every_suite_is_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "seconds": 61.25,
     }
     (tmp_path / "load.json").write_text(json.dumps(other), encoding="utf-8")
-    page = script().page(tmp_path)
+    page = load_script("reliability_page").page(tmp_path)
     assert "## Kills\n\nNothing is lost.\n" in page
     assert "- kills: 1,250\n" in page
     assert "pytest 'tests/x.py::test_y'" in page

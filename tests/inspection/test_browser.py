@@ -5,8 +5,6 @@ Screenshots of both widths and both colour schemes are left in the test's folder
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,22 +16,10 @@ from ebbtide.inspection import gather, inspection_page
 
 from .conftest import QUESTIONS, SCRIPT
 
-CHROMIUM = os.environ.get("EBBTIDE_CHROMIUM", "/usr/bin/chromium")
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 OPEN = "li.turn details[open]"
 
 Opener = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if shutil.which(CHROMIUM) is None:
-        pytest.skip(f"there is no {CHROMIUM}; set EBBTIDE_CHROMIUM")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sqlite3
 import threading
@@ -15,7 +16,7 @@ from reference.models import CountedModel, EchoModel, FlakyModel
 from reference.stand_ins import scripted
 from tests.integration.test_recurrence import conversation
 
-from ebbtide import Config, Memory
+from ebbtide import AsyncMemory, Config, InputError, Memory, Store
 from ebbtide.llm import LlmClient
 
 JUDGED = {"gate": "rpe", "rpe": {"utility": "llm"}}
@@ -63,6 +64,29 @@ def filled(config: Config, turns: Any, llm: Any = None) -> str:
     with Memory.in_memory(config=config, llm=llm) as memory:
         memory.add_many(turns)
         return memory.digest()
+
+
+def test_every_way_of_opening_takes_a_model(stub: Config, tmp_path: Path) -> None:
+    config, said = stub.replace(policy=JUDGED), {"lifecycle": "persistent", "utility": 0.5}
+    models = [Saying(said), Saying(said), Saying(said)]
+    with Store.open(tmp_path / "store.db", config=config) as store:
+        for namespace, model in zip(("ana", "ben"), models, strict=False):
+            store.memory(namespace, llm=model).add("I keep bees.")
+        assert store.memory("ana") is store.memory("ana", llm=models[0])
+        with pytest.raises(InputError, match="'ana' is open with another llm or with none"):
+            store.memory("ana", llm=models[1])
+        store.release("ana")
+        store.memory("ana", llm=models[1]).add("And wasps.")
+
+    async def beside() -> None:
+        async with AsyncMemory.in_memory(config=config, llm=models[2]) as memory:
+            await memory.add("I keep bees.")
+        opened = await AsyncMemory.open(tmp_path / "one.db", config=config, llm=models[2])
+        async with opened as memory:
+            await memory.add("I keep bees.")
+
+    asyncio.run(beside())
+    assert [len(model.asked) for model in models] == [1, 2, 2]
 
 
 # The gate
@@ -279,7 +303,8 @@ def test_a_rebuild_asks_again_for_what_had_failed(stub: Config) -> None:
     with Memory.in_memory(config=both(stub), llm=model) as memory:
         memory.add_many(mixed())
         assert memory.digest() != whole
-        memory._part = type(memory._part)(memory.config["policy"], EchoModel())
+        writing = memory._writing
+        writing._part = type(writing._part)(memory.config["policy"], EchoModel())
         memory.reindex()
         assert memory.digest() == whole
 

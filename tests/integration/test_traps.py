@@ -13,7 +13,7 @@ import pytest
 from reference.stand_ins import HashEmbedder, scripted
 
 from ebbtide import Config, FingerprintError, InputError, Memory, Turn
-from ebbtide.store import open_handle
+from ebbtide.opened import open_handle
 
 
 @pytest.fixture
@@ -562,9 +562,6 @@ def test_a_third_persons_dislike_is_not_the_speakers(real: Memory) -> None:
     subjects = {card["card"]["subject"] for card in real.explain(1)["cards"]}
     assert "ana" not in subjects
     assert real.retrieve("Does Ana like olives?", limit=1)[0].turn.interaction_id == 0
-
-
-GIVEN = ("text", "role", "speaker", "timestamp", "session_id", "external_id", "metadata")
 
 
 # The life of a turn

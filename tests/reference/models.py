@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from ebbtide.llm import Usage
+from ebbtide.llm import Usage, used
 
 __all__ = ["CountedModel", "EchoModel", "FlakyModel"]
 
@@ -65,13 +65,9 @@ class FlakyModel(EchoModel):
 
 
 class CountedModel(EchoModel):
-    """Reports what its replies cost, as a client does: 100 and 10 tokens each."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.logical = Usage()
+    """Tells what its replies cost, as a client does: 100 and 10 tokens each."""
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         reply = super().complete_json(system, user, schema)
-        self.logical += Usage(100, 10, 1, 0)
+        used(Usage(100, 10, 1, 0))
         return reply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,50 @@ def test_a_damaged_part_is_no_part(config: Config, sources: Path, tmp_path: Path
     report = replayed(sources, tmp_path / "out", config=config)
     assert report.kept == 1
     assert parts(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("kind", ["turns", "conversations"])
+@pytest.mark.parametrize("left", [0.0, 0.5, -1.0])
+def test_a_torn_part_is_made_anew(
+    config: Config, sources: Path, tmp_path: Path, kind: str, left: float
+) -> None:
+    replayed(sources, tmp_path / "out", config=config)
+    before = parts(tmp_path / "out")
+    path = tmp_path / "out" / kind / "000001.parquet"
+    whole = path.read_bytes()
+    # As a power cut may leave a file: cut short, or as long as it was and empty.
+    path.write_bytes(bytes(len(whole)) if left < 0 else whole[: int(left * len(whole))])
+    report = replayed(sources, tmp_path / "out", config=config)
+    assert (report.kept, report.batches) == (2, 3)
+    assert parts(tmp_path / "out") == before
+
+
+def test_a_part_is_on_the_disk_before_it_is_marked_as_done(
+    config: Config, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    done: list[tuple[str, Path]] = []
+    sync, replace = os.fsync, Path.replace
+
+    def syncing(opened: int) -> None:
+        done.append(("sync", Path(f"/proc/self/fd/{opened}").readlink()))
+        sync(opened)
+
+    def replacing(path: Path, target: Path) -> Path:
+        done.append(("move", target))
+        done.extend(("hold", target / one.name) for one in path.glob("*.db"))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    monkeypatch.setattr(Path, "replace", replacing)
+    replayed(sources, out, config=config, batch=6)
+    marked = done.index(("move", out / "conversations" / "000000.parquet"))
+    synced = [path for what, path in done[:marked] if what == "sync"]
+    assert {out / "turns", out / "stores"} <= set(synced)
+    stores = [path.name for what, path in done if what == "hold"]
+    assert len(stores) == 6
+    assert {"000000.parquet", "000000", *stores} <= {path.name for path in synced}
+    assert done[marked + 1] == ("sync", out / "conversations")
 
 
 def test_two_runs_are_not_at_work_in_one_directory(

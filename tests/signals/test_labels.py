@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from reference.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 
-
-def _script() -> ModuleType:
-    path = ROOT / "scripts" / "measure_signals.py"
-    specification = importlib.util.spec_from_file_location("measure_signals", path)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["measure_signals"] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-MEASURE = _script()
+MEASURE = load_script("measure_signals")
 needs_data = pytest.mark.skipif(
     not (MEASURE.data_folder() / "locomo" / "locomo_dev5.json.gz").exists(),
     reason="the dialogue data is not there (set EBBTIDE_DATA)",

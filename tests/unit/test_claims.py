@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from ebbtide.analysis.facts import SIGNALS, Claim, TurnFacts, TurnText
+from ebbtide.analysis.facts import SIGNALS, Claim, TurnText
 from ebbtide.analysis.language import LanguageAdapter
 from ebbtide.analysis.pipeline import SpacyAnalyser
 from ebbtide.analysis.signals import EnglishAdapter
 
-Read = Callable[..., TurnFacts]
-
-
-@pytest.fixture(scope="module")
-def read() -> Read:
-    """Read one turn of Ana's."""
-    analyser = SpacyAnalyser()
-
-    def one(text: str, role: str = "user", speaker: str | None = "Ana") -> TurnFacts:
-        return analyser.analyse([TurnText(text, role=role, speaker=speaker)])[0]
-
-    return one
-
-
-def only_claim(facts: TurnFacts, kind: str) -> Claim:
-    found = [claim for claim in facts.claims if claim.kind == kind]
-    assert len(found) == 1, facts.claims
-    return found[0]
-
+from .conftest import Read, only_claim
 
 # Who says it, and about whom
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from reference.scripts import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "ebbtide"
@@ -15,14 +15,7 @@ PACKAGE = ROOT / "python" / "ebbtide"
 
 @pytest.fixture(scope="module")
 def check() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "check_layers", ROOT / "scripts" / "check_layers.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("check_layers")
 
 
 def crate(folder: Path, **files: str) -> Path:

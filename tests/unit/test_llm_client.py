@@ -17,6 +17,7 @@ import pytest
 
 from ebbtide.errors import ConfigError, EbbtideError, ExternalError, InputError, StoreError
 from ebbtide.llm import LlmCache, LlmClient, Usage
+from ebbtide.llm.seam import Meter
 
 pytest.importorskip("openai", reason='openai is not installed: pip install "ebbtide[llm]"')
 pytest.importorskip("jsonschema", reason='jsonschema is not installed: pip install "ebbtide[llm]"')
@@ -466,3 +467,36 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match=r"ebbtide\[llm\]") as caught:
         LlmClient("m", "http://127.0.0.1:9/v1")
     assert caught.value.code == "config.model_missing"
+
+
+def test_threads_that_share_a_client_pay_each_for_their_own(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, completion('{"name": "Ana"}'))]
+    asks = {"one": 1, "three": 3}
+    begun, done = threading.Barrier(len(asks)), threading.Barrier(len(asks))
+    used: dict[str, Usage] = {}
+
+    def work(name: str, client: LlmClient) -> None:
+        meter = Meter(client)
+        begun.wait(10)
+        for _ in range(asks[name]):
+            meter.complete_json("Who?", name, SCHEMA)
+        done.wait(10)
+        used[name] = meter.usage
+
+    with LlmClient("m", endpoint.url) as client:
+        threads = [threading.Thread(target=work, args=(name, client)) for name in asks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert client.logical == Usage(28, 12, 4, 0)
+    assert used == {"one": Usage(7, 3, 1, 0), "three": Usage(21, 9, 3, 0)}
+
+
+def test_replies_that_were_of_no_use_were_paid_for(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, completion("Ana"))]
+    with LlmClient("m", endpoint.url, attempts=2) as client:
+        meter = Meter(client)
+        with pytest.raises(ExternalError):
+            meter.complete_json("Who?", "Ana", SCHEMA)
+    assert meter.usage == Usage(14, 6, 2, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import sys
 import zipfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from reference.scripts import loaded
 
 FOLDER = Path(__file__).resolve().parents[2] / "models" / "bge-small-en-v1.5"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
@@ -25,12 +25,7 @@ def installed() -> Path:
 
 @pytest.fixture(scope="module")
 def build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("model_build", FOLDER / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(FOLDER / "build.py")
 
 
 def fake_wheel(build: ModuleType, target: Path, **changes: bytes) -> dict[str, str]:

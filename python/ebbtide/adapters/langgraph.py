@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.items import NAME, Items
+from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.extras import MissingExtraError
 from ebbtide.store import Store
@@ -45,7 +45,7 @@ except ImportError as error:
 __all__ = ["EbbtideStore"]
 
 
-class EbbtideStore(BaseStore):
+class EbbtideStore(Closing, BaseStore):
     """A LangGraph store in an ebbtide store file.
 
     Searching with a query ranks by the memory's evidence; an item's ``score`` is its
@@ -115,19 +115,6 @@ class EbbtideStore(BaseStore):
         with self._lock:
             self._opened.clear()
             self._store.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
     def _run(self, op: Op) -> Result:
         now = self._clock()

@@ -12,8 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import ebbtide.memory as engine
 from ebbtide.adapters.clock import Clock, utc_now
@@ -33,6 +32,7 @@ from ebbtide.adapters.mem0_shapes import (
     versions_of,
     wanted_of,
 )
+from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.inputs import shown, turn_from
@@ -42,7 +42,7 @@ from ebbtide.types import Turn
 __all__ = ["Memory"]
 
 
-class Memory:
+class Memory(Closing):
     """Stands in for ``mem0.Memory``; results have the shapes that it gives.
 
     A memory's id is ``NUMBER@SCOPE``. Scores are confidences in [0, 1]; below 0.5 the
@@ -275,19 +275,6 @@ class Memory:
     def close(self) -> None:
         """Free the store file."""
         self._store.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
     def _memory(self, name: str) -> engine.Memory:
         if name not in self._opened:

@@ -40,7 +40,6 @@ _CONTENT = frozenset(["PROPN", "NUM"])
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[\w.+-]+@[\w-]+\.[\w.]+", re.IGNORECASE)
 _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_JOINER = re.compile(r"[-._/@:+#&]")
 # spaCy cuts "state-of-the-art" and "foo/bar"; these put the pieces together again.
 _COMPOUND = re.compile(r"[^\W_]+(?:[-._/:@+]+[^\W_]+)+")
 

@@ -100,7 +100,11 @@ class ChromaArchive:
         self.place = f"chroma://{host}:{port}/{collection}"
         self._connected: Any = None
         self._collections: tuple[Any, Any] | None = None
-        self.identity = self._prepare(embedding)
+        try:
+            self.identity = self._prepare(embedding)
+        except BaseException:
+            self.close()
+            raise
 
     def _prepare(self, wanted: Identity | None) -> Identity:
         def found() -> str | None:
@@ -139,9 +143,8 @@ class ChromaArchive:
                 **self._address,  # type: ignore[arg-type]
                 settings=settings,
             )
-            session = getattr(getattr(self._connected, "_server", None), "_session", None)
-            if session is not None:
-                session.timeout = _PATIENCE
+            for server in _servers(self._connected):
+                server._session.timeout = _PATIENCE
         return self._connected
 
     def _both(self) -> tuple[Any, Any]:
@@ -353,4 +356,25 @@ class ChromaArchive:
 
     def close(self) -> None:
         """See :meth:`Archive.close`."""
-        self._collections = self._connected = None
+        with self._lock:
+            client, self._connected, self._collections = self._connected, None, None
+            _hang_up(client)
+
+
+def _servers(client: Any) -> list[Any]:
+    """What a client sends its requests by: its own, and that of the part which manages."""
+    ends: tuple[Any, ...] = (client, getattr(client, "_admin_client", None))
+    return [end._server for end in ends if hasattr(getattr(end, "_server", None), "_session")]
+
+
+def _hang_up(client: Any) -> None:
+    """Close a client, and the connections that Chroma's own ``close`` leaves open."""
+    close = getattr(client, "close", None)
+    if close is None:  # not connected, or a release that has nothing to close with
+        return
+    servers = _servers(client)
+    close()
+    for server in servers:
+        # Where clients share one, it is stopped with the last of them.
+        if not getattr(server, "_running", True):
+            server._session.close()

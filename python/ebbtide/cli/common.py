@@ -116,7 +116,7 @@ def chosen(store: Path, names: Sequence[str], named: str | None) -> str:
 def memory_name(store: Path, named: str | None) -> str:
     """The memory of a store that is meant, before it is opened for writing."""
     from ebbtide.config import Config
-    from ebbtide.store import open_handle
+    from ebbtide.opened import open_handle
 
     handle = open_handle(store, Config(), read_only=True)
     try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from ebbtide.closing import Closing
 from ebbtide.daemon.bodies import ANY_LENGTH, json_body, line_requests, question_body
 from ebbtide.daemon.transport import Transport
 from ebbtide.daemon.wire import (
@@ -42,7 +42,7 @@ def connect(
     return memory
 
 
-class RemoteMemory:
+class RemoteMemory(Closing):
     """A :class:`~ebbtide.Memory` that a daemon holds; get one from :func:`connect`.
 
     Methods have the names, arguments, results and errors of :class:`~ebbtide.Memory`.
@@ -316,19 +316,6 @@ class RemoteMemory:
     def close(self) -> None:
         """Close the connections; the memory stays open in the daemon."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        """Use as a context manager: closed at the end."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close."""
-        self.close()
 
     def _query(self, **more: Any) -> dict[str, Any]:
         return {"namespace": self._namespace, **more}

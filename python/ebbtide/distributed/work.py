@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from ebbtide.config import Config
 from ebbtide.distributed.sources import Reader, Source
 from ebbtide.distributed.tables import Table
 from ebbtide.errors import ExternalError, InputError, StoreError
+from ebbtide.evals.parts import into_place
 from ebbtide.memory import Memory
 from ebbtide.replay import ReplaySummary, replay
 from ebbtide.transcripts import TurnReader
@@ -319,8 +319,8 @@ def deliver(folder: Path, out: Path, number: int) -> None:
         if made.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
             if place.is_dir():
-                os.replace(place, folder / "before")  # noqa: PTH105  of a try that was cut short
-            os.replace(made, place)  # noqa: PTH105
+                place.replace(folder / "before")  # of a try that was cut short
+            into_place(made, place)
 
 
 def write_files(files: Mapping[str, bytes], out: Path, number: int) -> None:

@@ -28,7 +28,7 @@ from ebbtide.evals.sampling import sampled
 from ebbtide.evals.variants import Variant
 from ebbtide.inputs import filters_for_core, query_moment
 from ebbtide.memory import Memory
-from ebbtide.store import open_handle
+from ebbtide.opened import open_handle
 
 __all__ = ["METRICS", "Outcome", "compare"]
 

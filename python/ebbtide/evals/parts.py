@@ -23,7 +23,7 @@ from typing import Any
 
 from ebbtide.errors import InputError
 
-__all__ = ["Pool", "Progress", "claim", "claimed", "end_with", "write_json"]
+__all__ = ["Pool", "Progress", "claim", "claimed", "end_with", "into_place", "write_json"]
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all, as far as is known."""
@@ -96,7 +96,29 @@ def write_json(path: Path, data: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.tmp")
     part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+    into_place(part, path)
+
+
+def into_place(made: Path, place: Path) -> None:
+    """Move a file or folder to where it counts; it is there whole, after a power cut too.
+
+    Args:
+        made: What is complete, on the same disk.
+        place: Where it goes, in a folder that is there; a file there gives way.
+    """
+    for path in (made, *made.rglob("*")):
+        _sync(path)
+    made.replace(place)
+    # Names are kept by folders; without this the next part may outlive this one.
+    _sync(place.parent)
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

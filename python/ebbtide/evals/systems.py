@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ebbtide import _core
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
+from ebbtide.evals.peers.system import PEERS
+from ebbtide.evals.system import Context, Ranking, System
 from ebbtide.memory import Memory
 
 __all__ = [
@@ -51,33 +53,12 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
 own recall; ``recurrence`` gathers what recurs; the others scan the whole history for
 questions that the first answer does not settle."""
 
-PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
-"""The DMF authors' package: as they set it for these datasets, with its own defaults,
-and as for the datasets with 20 pieces of evidence."""
-
 READERS = ("dense", "rrf", *PRESETS, *POLICIES)
 """Systems that read turns with ebbtide's analyser, from its cache where there is one."""
 
 _COUNTER = "cl100k_base"
 _FUSION = 60
 """k of reciprocal rank fusion (Cormack et al. 2009)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """External ids of turns, best first, and how sure the system is of the first."""
-
-    ids: list[str]
-    confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A rendered context: its text, its tokens, the external ids of the turns in it."""
-
-    text: str
-    tokens: int
-    shown: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +82,6 @@ class Options:
         if self.cache is None:
             return config
         return config.replace(nlp={"analysis_cache": str(self.cache)})
-
-
-class System(Protocol):
-    """A system that has taken in a conversation."""
-
-    def rank(self, question: Question, limit: int) -> Ranking | None:
-        """The best turns for a question; None where the system does not rank."""
-        ...
-
-    def context(self, question: Question, max_tokens: int) -> Context:
-        """What it would put before a reader under a token budget."""
-        ...
-
-    def facts(self) -> Mapping[str, Any]:
-        """``llm_tokens``, ``state_bytes``, ``digest``: those that it knows."""
-        ...
 
 
 @contextmanager

@@ -7,32 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ebbtide import _core
 from ebbtide.config import Config
 
 __all__ = ["FEATURES", "Variant", "ablations", "sweep"]
 
-FEATURES: Mapping[str, tuple[str, ...]] = {
-    "answerability_weights": (
-        "semantic_similarity",
-        "entity_overlap",
-        "subject_match",
-        "predicate_match",
-        "query_specificity",
-        "temporal_compatibility",
-        "current_state",
-        "not_superseded",
-        "answer_span",
-        "evidence_chain",
-    ),
-    "answerability_penalties": ("stale", "social", "topic_only"),
-    "symbolic_weights": (
-        "card_subject",
-        "card_entity",
-        "card_predicate",
-        "card_specificity",
-        "card_answer_type",
-    ),
-}
+FEATURES: Mapping[str, Sequence[str]] = _core.weighed()
 """What the places of the lists of weights in ``[retrieval]`` are called, for tables only:
 the lists themselves say what there is to switch off."""
 

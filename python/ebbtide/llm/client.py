@@ -22,10 +22,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
+from ebbtide.closing import Closing
 from ebbtide.errors import ConfigError, ExternalError, InputError
 from ebbtide.llm.cache import LlmCache
 from ebbtide.llm.parsing import completion_of, cost_of, reply_value, validator
 from ebbtide.llm.replies import Message, Reply, Usage
+from ebbtide.llm.tally import used
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -41,7 +43,7 @@ _OBJECT_TOKENS = 1024
 """Most tokens of a JSON object from :meth:`LlmClient.complete_json`."""
 
 
-class LlmClient:
+class LlmClient(Closing):
     """A model behind an OpenAI-compatible endpoint. Safe to share between threads."""
 
     def __init__(
@@ -103,12 +105,6 @@ class LlmClient:
 
     def __repr__(self) -> str:
         return f"LlmClient({self._model!r}, {_without_user(self._base_url)!r})"
-
-    def __enter__(self) -> LlmClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the connections."""
@@ -265,6 +261,7 @@ class LlmClient:
             self._logical += usage
             if spent:
                 self._spent += usage
+        used(usage)
 
     def _connect(self, timeout: float) -> Any:
         try:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
-from ebbtide.llm.seam import JsonModel, Meter, failure
+from ebbtide.llm.seam import ONLY_JSON, JsonModel, Meter, failure, object_schema
 
 __all__ = ["Line", "Ruling", "deliberate"]
 
@@ -191,20 +191,18 @@ def _about(question: str, heading: str, lines: Sequence[str]) -> str:
     return f"{heading}:\n" + ("\n".join(lines) or "(none)") + f"\n\nQuestion: {question}"
 
 
-_JSON = " Reply with one JSON object and nothing else."
-
 _ANSWER = (
     "You answer questions about a conversation from remembered lines of it, each with its"
     " date and speaker. Use only these lines. Where two contradict each other, the later one"
     " counts. Turn relative dates into calendar dates, counted from the line's own date."
-    ' Answer in a few words. Where the lines do not say, the answer is "unknown".' + _JSON
+    ' Answer in a few words. Where the lines do not say, the answer is "unknown".' + ONLY_JSON
 )
 _JUDGE = (
     "You check an answer that was given from remembered lines of a conversation. Three things"
     " pass or fail, each by itself. relevance: the answer is about the question and answers"
     " it; not knowing fails. faithfulness_consistency: everything in the answer is in the"
     " lines, and no later line contradicts it. completeness: nothing that the question asks"
-    " for is missing." + _JSON
+    " for is missing." + ONLY_JSON
 )
 _EXTRACT = (
     "You collect what helps to answer a question. Go through the numbered messages and write"
@@ -212,31 +210,24 @@ _EXTRACT = (
     " speaker, names for pronouns. Take nothing from the lines that are for context only. Give"
     " the number of the message and a score from 0 to 10: 5 or 6 for something related, 7 or 8"
     " for a clear contribution, 9 or 10 for what the answer needs. Leave out what scores under"
-    " 5; the list may be empty." + _JSON
+    " 5; the list may be empty." + ONLY_JSON
 )
 _FILTER = (
     "You choose the facts that a question needs. Give the numbers of those that help to answer"
-    " it; of two that say the same, one. Do not answer the question." + _JSON
+    " it; of two that say the same, one. Do not answer the question." + ONLY_JSON
 )
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-_ANSWER_SCHEMA = _object({"answer": {"type": "string"}})
-_JUDGE_SCHEMA = _object({part: {"type": "string", "enum": ["pass", "fail"]} for part in _RUBRIC})
-_FACT = _object(
+_ANSWER_SCHEMA = object_schema({"answer": {"type": "string"}})
+_JUDGE_SCHEMA = object_schema(
+    {part: {"type": "string", "enum": ["pass", "fail"]} for part in _RUBRIC}
+)
+_FACT = object_schema(
     {
         "message": {"type": "integer"},
         "fact": {"type": "string"},
         "score": {"type": "integer"},
     }
 )
-_EXTRACT_SCHEMA = _object({"facts": {"type": "array", "items": _FACT}})
-_FILTER_SCHEMA = _object({"indexes": {"type": "array", "items": {"type": "integer"}}})
+_EXTRACT_SCHEMA = object_schema({"facts": {"type": "array", "items": _FACT}})
+_FILTER_SCHEMA = object_schema({"indexes": {"type": "array", "items": {"type": "integer"}}})

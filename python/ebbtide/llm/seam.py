@@ -13,10 +13,24 @@ from typing import Any, Protocol, runtime_checkable
 from ebbtide import _core
 from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
+from ebbtide.llm.tally import tallied
 
-__all__ = ["JsonModel", "Meter", "failure"]
+__all__ = ["ONLY_JSON", "JsonModel", "Meter", "failure", "object_schema"]
 
 _SHOWN = 300
+
+ONLY_JSON = " Reply with one JSON object and nothing else."
+"""Ends what a model is told that it is."""
+
+
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with these fields and no others, as endpoints take it."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def failure(error: Exception) -> str:
@@ -46,21 +60,17 @@ class JsonModel(Protocol):
 
 
 class Meter:
-    """A model whose use is counted, replies from a cache at what they once cost."""
+    """A model whose use is counted, replies from a cache at what they once cost.
+
+    Attributes:
+        usage: What was used through it: as the model tells it (see
+            :func:`~ebbtide.llm.used`), else counted with ``cl100k_base``.
+    """
 
     def __init__(self, model: JsonModel) -> None:
         """Count from now on."""
         self._model = model
-        self._counted = Usage()
-        self._before = self._reported()
-
-    @property
-    def usage(self) -> Usage:
-        """What was used: as the model reports it, else counted with ``cl100k_base``."""
-        reported = self._reported()
-        if reported is None or self._before is None:
-            return self._counted
-        return reported - self._before
+        self.usage = Usage()
 
     def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The model's reply.
@@ -68,15 +78,17 @@ class Meter:
         Raises:
             ExternalError: ``llm.answer``: it is no object; or what the model raises.
         """
-        reply = self._model.complete_json(system, user, schema)
+        with tallied() as told:
+            try:
+                reply = self._model.complete_json(system, user, schema)
+            finally:
+                # Replies that could not be used were paid for as well.
+                self.usage += told.usage
         if not isinstance(reply, dict):
             message = f"the language model replied with {type(reply).__name__}, not an object"
             raise ExternalError(message, "llm.answer")
-        asked = sum(_core.count_tokens(text, "cl100k_base") for text in (system, user))
-        said = _core.count_tokens(json.dumps(reply), "cl100k_base")
-        self._counted += Usage(asked, said, 1, 1)
+        if not told.usage.calls:
+            asked = sum(_core.count_tokens(text, "cl100k_base") for text in (system, user))
+            said = _core.count_tokens(json.dumps(reply), "cl100k_base")
+            self.usage += Usage(asked, said, 1, 1)
         return reply
-
-    def _reported(self) -> Usage | None:
-        logical = getattr(self._model, "logical", None)
-        return logical if isinstance(logical, Usage) else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbtide.errors import ExternalError
-from ebbtide.llm.seam import JsonModel, Meter, failure
+from ebbtide.llm.seam import ONLY_JSON, JsonModel, Meter, failure, object_schema
 
 __all__ = ["ABSENT", "Assessment", "Critic"]
 
@@ -102,15 +102,11 @@ _SYSTEM = (
     " days or weeks. persistent: what holds for months or for good: who somebody is, family,"
     " work, home, health, possessions, preferences, rules, decisions, and each change of one."
     " Then give its utility: 0 if it is transient; else more than 0 and at most 1, the higher"
-    " the likelier a later question needs it. Judge the message alone."
-    " Reply with one JSON object and nothing else."
+    " the likelier a later question needs it. Judge the message alone." + ONLY_JSON
 )
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+_SCHEMA = object_schema(
+    {
         "lifecycle": {"type": "string", "enum": list(_LIFECYCLES)},
         "utility": {"type": "number"},
-    },
-    "required": ["lifecycle", "utility"],
-    "additionalProperties": False,
-}
+    }
+)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ebbtide.errors import ExternalError
-from ebbtide.llm.seam import JsonModel, Meter, failure
+from ebbtide.llm.seam import ONLY_JSON, JsonModel, Meter, failure, object_schema
 from ebbtide.llm.utility import ABSENT
 
 __all__ = ["Author", "Desk", "Written"]
@@ -163,7 +163,6 @@ def _clean(what: str, text: Any, longest: int) -> str:
     return line
 
 
-_JSON = " Reply with one JSON object and nothing else."
 _RULES = (
     " Tell of the people who talk: what they do, plan, feel, decide and learn. Stories, examples"
     " and long explanations that they only mention get a few words at most. Keep dates as they"
@@ -174,13 +173,13 @@ _EPISODE = (
     "You write the episodes of a long-term memory. The numbered messages come from several days"
     " and are about one thing. Tell in one paragraph of three to six sentences how it went on,"
     " in the order of time: how it began, what changed, what came of it. No list of lasting"
-    " facts: those are kept elsewhere." + _RULES + _JSON
+    " facts: those are kept elsewhere." + _RULES + ONLY_JSON
 )
 _MERGE = (
     "You keep the episodes of a long-term memory up to date. You get an episode so far, and new"
     " messages that go on with it. Give the whole episode anew as one paragraph in the order of"
     " time, with what matters of both, not much longer than before; where the new messages"
-    " change something, say what it was and what it is now." + _RULES + _JSON
+    " change something, say what it was and what it is now." + _RULES + ONLY_JSON
 )
 _REFINE = (
     "You collect facts for a long-term memory. You get an episode, the numbered messages behind"
@@ -190,19 +189,10 @@ _REFINE = (
     " understood alone: names for pronouns, with its date. Give the number of the message that"
     " says it. Leave out what a stored fact says already in whatever words; where a message"
     " changes a stored fact, write the change down, with its date. At most nine; the list may be"
-    " empty." + _RULES + _JSON
+    " empty." + _RULES + ONLY_JSON
 )
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-_EPISODE_SCHEMA = _object({"episode": {"type": "string"}})
-_FACT = _object({"message": {"type": "integer"}, "fact": {"type": "string"}})
-_FACTS_SCHEMA = _object({"facts": {"type": "array", "items": _FACT}})
+_EPISODE_SCHEMA = object_schema({"episode": {"type": "string"}})
+_FACT = object_schema({"message": {"type": "integer"}, "fact": {"type": "string"}})
+_FACTS_SCHEMA = object_schema({"facts": {"type": "array", "items": _FACT}})

@@ -1,13 +1,19 @@
 //! Python bindings of the core: conversions, the GIL, errors. No decisions.
 
+mod asking;
 mod convert;
 mod kernels;
 mod memory;
+mod store;
 
 use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
+use pythonize::pythonize;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 
 /// The Python exception for an error of the core: its family names the class.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
@@ -36,6 +42,21 @@ pub fn detached<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     py.detach(work).map_err(|e| raise(py, &e))
+}
+
+/// A value of the core as Python data.
+pub fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    pythonize(py, value).map_err(Into::into)
+}
+
+/// What Python gave as JSON text; `what` names it in the error.
+pub fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|e| {
+        raise(
+            py,
+            &Error::new(Code::InputField, format!("unusable {what}: {e}")),
+        )
+    })
 }
 
 /// Resolves and checks a configuration; returns it as JSON text.
@@ -96,6 +117,12 @@ fn count_tokens(py: Python<'_>, text: &str, counter: &str) -> PyResult<u32> {
     Ok(py.detach(|| ebbtide_core::text::count_tokens(tokenizer, text)))
 }
 
+/// What the places of each list of weights in `[retrieval]` weigh, by the list's key.
+#[pyfunction]
+fn weighed() -> BTreeMap<&'static str, &'static [&'static str]> {
+    ebbtide_core::retrieve::WEIGHED.into()
+}
+
 /// A text without the blocks that `render_context` made.
 #[pyfunction]
 fn without_rendered(text: &str) -> String {
@@ -135,11 +162,12 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(build, m)?)?;
     m.add_function(wrap_pyfunction!(error_codes, m)?)?;
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
+    m.add_function(wrap_pyfunction!(weighed, m)?)?;
     m.add_function(wrap_pyfunction!(without_rendered, m)?)?;
     m.add_function(wrap_pyfunction!(unit_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(token_vectors, m)?)?;
     kernels::register(m)?;
-    m.add_class::<memory::StoreHandle>()?;
+    m.add_class::<store::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
     Ok(())
 }

@@ -1,83 +1,27 @@
-//! A store and the memories in it, as Python holds them.
+//! A memory as Python holds it.
 
-use crate::convert::{self, Analysed, NewTurn, token_vectors};
-use crate::{detached, raise};
+use crate::asking::{Graph, PyOverruled, PyQuery, recall_options};
+use crate::convert::{self, Analysed, NewTurn};
+use crate::store::{Origin, StoreHandle, lock};
+use crate::{detached, from_json, raise, to_python};
 use ebbtide_core::config::Config;
-use ebbtide_core::engine::{Engine, MemoryOptions, Overruled, RecallOptions, SharedStore};
+use ebbtide_core::engine::{Engine, MemoryOptions};
 use ebbtide_core::error::{Code, Error, Result};
-use ebbtide_core::index::Found;
-use ebbtide_core::retrieve::{Query, QueryFrame};
-use ebbtide_core::score::vector::quantise;
-use ebbtide_core::store::{OpenOptions, Store, Written};
+use ebbtide_core::store::Written;
 use ebbtide_core::types::{Cost, Relation};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use pythonize::{depythonize, pythonize};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn to_python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    pythonize(py, value).map_err(Into::into)
-}
-
-fn from_json<T: DeserializeOwned>(py: Python<'_>, what: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|e| {
-        raise(
-            py,
-            &Error::new(Code::InputField, format!("unusable {what}: {e}")),
-        )
-    })
-}
-
-/// An open store file. It closes when it and its memories are closed.
-#[pyclass(frozen, name = "StoreHandle")]
-pub struct StoreHandle {
-    store: Mutex<Option<SharedStore>>,
+/// One memory in a store.
+#[pyclass(frozen, name = "MemoryHandle")]
+pub struct MemoryHandle {
+    // Emptied by `close`, so that the store's lock is freed at once.
+    engine: Mutex<Option<Engine>>,
+    keep_tokens: bool,
     origin: Origin,
-}
-
-/// The process that opened something. Behind a fork, the child has a copy of the parent's
-/// connection and of its locks' state: it must neither use nor close them.
-struct Origin(u32);
-
-impl Origin {
-    fn here() -> Self {
-        Self(std::process::id())
-    }
-
-    fn forked(&self) -> bool {
-        self.0 != std::process::id()
-    }
-
-    fn check(&self) -> Result<()> {
-        if self.forked() {
-            return Err(Error::new(
-                Code::StoreClosed,
-                format!(
-                    "this memory was opened by process {}, before it forked; open it again in this process, read-only while that one has it open",
-                    self.0
-                ),
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for StoreHandle {
-    fn drop(&mut self) {
-        if self.origin.forked() {
-            let held = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(held.take());
-        }
-    }
 }
 
 impl Drop for MemoryHandle {
@@ -90,123 +34,6 @@ impl Drop for MemoryHandle {
             std::mem::forget(held.take());
         }
     }
-}
-
-#[pymethods]
-impl StoreHandle {
-    /// Opens a file, or a store in memory where no path is given.
-    #[new]
-    #[pyo3(signature = (path, *, read_only, holder, synchronous_full))]
-    fn new(
-        py: Python<'_>,
-        path: Option<PathBuf>,
-        read_only: bool,
-        holder: String,
-        synchronous_full: bool,
-    ) -> PyResult<Self> {
-        let options = OpenOptions {
-            read_only,
-            holder,
-            synchronous_full,
-        };
-        let store = detached(py, || match path {
-            Some(path) => Store::open(&path, &options),
-            None => Store::in_memory(),
-        })?;
-        Ok(Self {
-            store: Mutex::new(Some(Arc::new(Mutex::new(store)))),
-            origin: Origin::here(),
-        })
-    }
-
-    fn namespaces(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        detached(py, || lock(&*self.get()?).namespaces())
-    }
-
-    /// Fingerprint and token counter a namespace was made with, if it exists.
-    fn made_with(&self, py: Python<'_>, name: &str) -> PyResult<Option<(String, String)>> {
-        let found = detached(py, || lock(&*self.get()?).find_namespace(name))?;
-        Ok(found.map(|n| (n.analyser, n.token_counter)))
-    }
-
-    /// Erases a namespace and its name.
-    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        detached(py, || {
-            let shared = self.get()?;
-            let mut store = lock(&shared);
-            let found = store.known_namespace(name)?;
-            store.transaction(|s| s.erase_namespace(&found))?;
-            store.scrub()
-        })
-    }
-
-    /// Writes a namespace to a file; returns its number of rows.
-    fn export(&self, py: Python<'_>, name: &str, path: PathBuf) -> PyResult<u64> {
-        detached(py, || lock(&*self.get()?).export(name, &path))
-    }
-
-    /// Reads a namespace from a file; returns its name and its number of rows.
-    fn import_(
-        &self,
-        py: Python<'_>,
-        path: PathBuf,
-        name: Option<&str>,
-    ) -> PyResult<(String, u64)> {
-        detached(py, || lock(&*self.get()?).import(&path, name))
-    }
-
-    /// Copies the store into a new file while it is used.
-    fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
-        detached(py, || lock(&*self.get()?).backup(&target))
-    }
-
-    /// What is wrong with the store.
-    fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &detached(py, || lock(&*self.get()?).check())?)
-    }
-
-    /// Erases the turns of a namespace that are not what was written; returns their ids.
-    fn erase_unsound_turns(&self, py: Python<'_>, name: &str) -> PyResult<Vec<u64>> {
-        detached(py, || lock(&*self.get()?).erase_unsound_turns(name))
-    }
-
-    /// Erases what is derived in these namespaces, and derived rows without a turn.
-    fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
-        detached(py, || lock(&*self.get()?).erase_damaged(&names))
-    }
-
-    /// The file; none for a store in memory.
-    fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
-        detached(py, || Ok(lock(&*self.get()?).path().map(PathBuf::from)))
-    }
-
-    fn vacuum(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || lock(&*self.get()?).vacuum())
-    }
-
-    fn close(&self) {
-        if !self.origin.forked() {
-            lock(&self.store).take();
-        }
-    }
-}
-
-impl StoreHandle {
-    fn get(&self) -> Result<SharedStore> {
-        self.origin.check()?;
-        lock(&self.store)
-            .clone()
-            .ok_or_else(|| Error::new(Code::StoreClosed, "this store was closed; open it again"))
-    }
-}
-
-/// One memory in a store.
-#[pyclass(frozen, name = "MemoryHandle")]
-pub struct MemoryHandle {
-    // Emptied by `close`, so that the store's lock is freed at once.
-    engine: Mutex<Option<Engine>>,
-    keep_tokens: bool,
-    origin: Origin,
 }
 
 impl MemoryHandle {
@@ -541,45 +368,6 @@ impl MemoryHandle {
 /// The turn of each vector, and the vectors, int16 [n, d].
 type Segment<'py> = (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray2<i16>>);
 
-/// Ranges of ids that were searched by graph, and the ids found.
-type Graph = (Vec<(u64, u64)>, Vec<u64>);
-
-fn recall_options(
-    py: Python<'_>,
-    limit: Option<usize>,
-    preset: Option<String>,
-    filters: Option<Bound<'_, PyAny>>,
-    trace: bool,
-    graph: Option<Graph>,
-    overruled: Option<PyOverruled>,
-) -> PyResult<RecallOptions> {
-    let filters = match filters {
-        Some(f) => depythonize(&f).map_err(|e| {
-            raise(
-                py,
-                &Error::new(Code::InputField, format!("unusable filters: {e}")),
-            )
-        })?,
-        None => Default::default(),
-    };
-    Ok(RecallOptions {
-        limit,
-        preset,
-        filters,
-        graph: graph.map_or_else(Found::default, |(ranges, owners)| Found { ranges, owners }),
-        trace,
-        overruled: overruled.map_or_else(Overruled::default, |PyOverruled(e, f, a)| Overruled {
-            escalate: e,
-            facts: f,
-            answer: a,
-        }),
-    })
-}
-
-/// What is decided outside of the engine: `(escalate, facts, answer)`.
-#[derive(FromPyObject)]
-pub struct PyOverruled(Option<bool>, Option<Vec<(u64, f64)>>, Option<String>);
-
 /// What a language model wrote: `(text, facts, failed, cost)`.
 #[derive(FromPyObject)]
 pub struct PyWritten(
@@ -588,25 +376,3 @@ pub struct PyWritten(
     Option<String>,
     convert::Cost,
 );
-
-/// A question: `(frame, vector, tokens, token terms)`.
-#[derive(FromPyObject)]
-pub struct PyQuery<'py>(
-    Bound<'py, PyAny>,
-    PyReadonlyArray1<'py, f32>,
-    Option<PyReadonlyArray2<'py, f32>>,
-    Vec<Option<String>>,
-);
-
-impl PyQuery<'_> {
-    fn into_core(self) -> PyResult<Query> {
-        let Self(frame, vector, tokens, token_terms) = self;
-        let frame: QueryFrame = depythonize(&frame)?;
-        Ok(Query {
-            frame,
-            vector: quantise(vector.as_slice()?),
-            tokens: tokens.map_or(Ok(Vec::new()), |t| token_vectors(&t))?,
-            token_terms,
-        })
-    }
-}

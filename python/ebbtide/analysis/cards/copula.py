@@ -74,7 +74,7 @@ def _favourite_of(clause: Clause, complement: Token) -> Draft | None:
     best = [c for c in complement.children if c.lower_ in _FAVOURITE]
     if poss is None or not best or clause.subject_token is None or clause.person == "own":
         return None
-    owner = _owner(poss, clause)
+    owner = _owner(poss)
     text = phrase_of([clause.subject_token])
     if owner is None or text is None or complement.pos_ != "NOUN":
         return None
@@ -150,7 +150,7 @@ def _relation_copula(clause: Clause, complement: Token) -> Draft | None:
     poss = child_of(complement, "poss")
     lemma = str(complement.lemma_).lower()
     if lemma in RELATION_NOUNS and poss is not None and clause.person == "named":
-        owner = _owner(poss, clause)
+        owner = _owner(poss)
         if owner is not None:
             name = phrase(name_tokens(clause.subject_token))
             return Draft("relation", owner, f"have_{lemma}", name, clause.negated, clause.temporal)
@@ -183,7 +183,7 @@ def name_tokens(token: Token | None) -> list[Token]:
     return [*(c for c in token.children if c.dep_ == "compound" and c.i < token.i), token]
 
 
-def _owner(poss: Token, clause: Clause) -> str | None:
+def _owner(poss: Token) -> str | None:
     if poss.lower_ in {"my", "our"}:
         return SPEAKER
     return str(poss.lower_) if poss.pos_ == "PROPN" else None

@@ -75,12 +75,12 @@ def _add(
     if any(start < time.end and time.start < end for time in times) and label != "QUOTED":
         return
     if any(start < other.end and other.start < end for other in found):
-        _extend(found, start, end, stripped, label)
+        _extend(found, start, end, stripped)
         return
     found.append(Entity(stripped, label, start, end))
 
 
-def _extend(found: list[Entity], start: int, end: int, text: str, label: str) -> None:
+def _extend(found: list[Entity], start: int, end: int, text: str) -> None:
     """A capitalised run that holds a model entity as a part replaces it."""
     inside = [other for other in found if other.start >= start and other.end <= end]
     touching = [other for other in found if start < other.end and other.start < end]

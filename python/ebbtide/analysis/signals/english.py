@@ -72,7 +72,7 @@ class EnglishAdapter:
                     fired.add(signal)
         return SignalReading(
             signals=frozenset(name for name, *_ in found),
-            cues=_ordered(turn.text, [*found, *_update_cues(text, parts)]),
+            cues=_ordered(turn.text, [*found, *_update_cues(parts)]),
             claims=tuple(claim.claim for claim in claims),
         )
 
@@ -89,7 +89,7 @@ class EnglishAdapter:
         return token_terms(token)
 
 
-def _update_cues(text: str, sentences: Sequence[Sentence]) -> Iterator[tuple[str, int, int, str]]:
+def _update_cues(sentences: Sequence[Sentence]) -> Iterator[tuple[str, int, int, str]]:
     """That things changed; said in a question it says nothing."""
     for sentence in sentences:
         if any(not clause.asks for clause in sentence.clauses):

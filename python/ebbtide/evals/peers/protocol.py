@@ -13,9 +13,9 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from ebbtide.closing import Closing
 from ebbtide.errors import ExternalError
 
 __all__ = ["PeerError", "PeerProcess"]
@@ -31,7 +31,7 @@ class PeerError(ExternalError):
         super().__init__(message, "peer.failed")
 
 
-class PeerProcess:
+class PeerProcess(Closing):
     """A peer's worker process.
 
     Not safe to use from several threads at once.
@@ -74,17 +74,6 @@ class PeerProcess:
         except OSError as error:
             message = f"the peer cannot be started: {error}; prepare its environment anew"
             raise PeerError(message) from error
-
-    def __enter__(self) -> PeerProcess:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     @property
     def pid(self) -> int:

@@ -20,9 +20,13 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, DatasetTurn, Question
 from ebbtide.evals.peers.install import PeerEnvironment, open_environment
 from ebbtide.evals.peers.protocol import PeerProcess
-from ebbtide.evals.systems import PEERS, Context, Ranking
+from ebbtide.evals.system import Context, Ranking
 
-__all__ = ["DmfMemory", "open_dmf"]
+__all__ = ["PEERS", "DmfMemory", "open_dmf"]
+
+PEERS = ("dmf-memory", "dmf-memory-5", "dmf-memory-20")
+"""The DMF authors' package: as they set it for these datasets, with its own defaults,
+and as for the datasets with 20 pieces of evidence."""
 
 _Settings = dict[str, dict[str, Any]]
 

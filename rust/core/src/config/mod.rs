@@ -12,9 +12,6 @@ use toml::{Table, Value};
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 const PAPER: &str = include_str!("paper.toml");
 
-/// Names of the presets.
-pub const PRESETS: [&str; 2] = ["default", "paper"];
-
 /// Resolves a preset with the user's own settings on top and checks the whole.
 ///
 /// `user` is TOML text; sections and keys it does not name keep the preset's value.

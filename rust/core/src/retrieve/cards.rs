@@ -12,6 +12,15 @@ use std::collections::BTreeMap;
 /// At most this many cards a turn; a card's number is `turn << 8 | index`.
 const INDEX_BITS: u32 = 8;
 
+/// Names of the parts of the symbolic score, in Table 4's order.
+pub const PARTS: [&str; 5] = [
+    "card_subject",
+    "card_entity",
+    "card_predicate",
+    "card_specificity",
+    "card_answer_type",
+];
+
 /// Cards of one memory.
 #[derive(Debug, Clone, Default)]
 pub struct CardIndex {

@@ -10,3 +10,10 @@ pub mod ledger;
 pub mod query;
 
 pub use query::{Filters, Query, QueryFrame};
+
+/// What the places of each list of weights in `[retrieval]` weigh, by the list's key.
+pub const WEIGHED: [(&str, &[&str]); 3] = [
+    ("answerability_weights", &features::FEATURES),
+    ("answerability_penalties", &features::PENALTIES),
+    ("symbolic_weights", &cards::PARTS),
+];

@@ -147,13 +147,6 @@ impl Store {
         Ok(())
     }
 
-    /// A store of an earlier version that is opened for reading only is not migrated.
-    fn has_table(&self, name: &str) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
-        let found: i64 = self.conn.query_row(sql, [name], |r| r.get(0))?;
-        Ok(found > 0)
-    }
-
     fn check_namespace(&self, name: &str, id: i64, found: &mut Vec<Finding>) {
         let mut finding = |key: Option<i64>, what: String, repairable: bool| {
             found.push(Finding {

@@ -43,16 +43,9 @@ impl Store {
         Ok(())
     }
 
-    /// A store of an earlier version that is opened for reading only is not migrated.
-    fn has_gate(&self) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name IN ('gate', 'link')";
-        let found: i64 = self.conn.query_row(sql, [], |r| r.get(0))?;
-        Ok(found == 2)
-    }
-
     /// Every verdict of a memory, in id order.
     pub fn verdicts(&self, ns: &Namespace) -> Result<Vec<(InteractionId, Verdict)>> {
-        if !self.has_gate()? {
+        if !self.holds("gate")? {
             return Ok(Vec::new());
         }
         let (from, to) = ns.range();
@@ -70,7 +63,7 @@ impl Store {
 
     /// Every link of a memory, by its newer and then its older end.
     pub fn links(&self, ns: &Namespace) -> Result<Vec<Link>> {
-        if !self.has_gate()? {
+        if !self.holds("gate")? {
             return Ok(Vec::new());
         }
         let (from, to) = ns.range();

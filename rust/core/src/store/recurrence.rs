@@ -184,12 +184,7 @@ impl Store {
     /// Whether the file has a place for them: one of an earlier version that is opened
     /// for reading has not.
     pub fn gathers(&self) -> Result<bool> {
-        let found: i64 = self.conn.query_row(
-            "SELECT count(*) FROM sqlite_schema WHERE name = 'semantic_topic'",
-            [],
-            |r| r.get(0),
-        )?;
-        Ok(found > 0)
+        self.holds("semantic_topic")
     }
 
     /// The turns of every unit, by the turn that opened it.

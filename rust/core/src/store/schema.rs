@@ -210,6 +210,8 @@ ALTER TABLE writing ADD COLUMN checksum INTEGER;
 ALTER TABLE wording ADD COLUMN checksum INTEGER;
 ";
 
+/// The version that brought the last new table.
+const TABLES_SINCE: usize = 4;
 /// The version that brought token vectors in four bits; see [`super::tokens`].
 pub const PACKED_SINCE: usize = 6;
 /// Bits a number; rows of earlier releases have none written and eight.
@@ -258,6 +260,22 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
         ))?;
     }
     Ok(())
+}
+
+impl super::Store {
+    /// Whether the file has a place for what a later version brought: one of an earlier
+    /// version that is opened for reading is not migrated.
+    pub(super) fn holds(&self, table: &str) -> Result<bool> {
+        // Known from opening, but for files that are older than the last new table.
+        Ok(self.version >= TABLES_SINCE || self.has_table(table)?)
+    }
+
+    /// The same of a file that may be damaged, by looking.
+    pub(super) fn has_table(&self, name: &str) -> Result<bool> {
+        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+        let found: i64 = self.conn.query_row(sql, [name], |r| r.get(0))?;
+        Ok(found > 0)
+    }
 }
 
 /// The version of an ebbtide store; an error unless it is one of a known version.

@@ -5,7 +5,7 @@ use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use crate::types::{Assessment, Cost, InteractionId, Lifecycle};
 use rusqlite::{OptionalExtension, Row, params};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Turns in a column.
 type Ids = Vec<InteractionId>;
@@ -58,14 +58,6 @@ pub struct Uses {
 }
 
 impl Store {
-    /// Whether the file has a place for them: one of an earlier version that is opened
-    /// for reading has not.
-    fn has_written(&self) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'wording'";
-        let found: i64 = self.conn.query_row(sql, [], |r| r.get(0))?;
-        Ok(found > 0)
-    }
-
     /// Records what was said of a turn.
     pub fn put_assessment(&self, ns: &Namespace, id: InteractionId, a: &Assessment) -> Result<()> {
         let said = a.said.as_ref();
@@ -88,7 +80,7 @@ impl Store {
 
     /// What was said of a turn.
     pub fn assessment(&self, ns: &Namespace, id: InteractionId) -> Result<Option<Assessment>> {
-        if !self.has_written()? {
+        if !self.holds("wording")? {
             return Ok(None);
         }
         let row = self
@@ -117,7 +109,7 @@ impl Store {
 
     /// Turns of which a model said something, failures apart.
     pub fn assessed(&self, ns: &Namespace) -> Result<Vec<InteractionId>> {
-        if !self.has_written()? {
+        if !self.holds("wording")? {
             return Ok(Vec::new());
         }
         let (from, to) = ns.range();
@@ -172,7 +164,7 @@ impl Store {
 
     /// What is to be written next: the order is that of the turns.
     pub fn next_writing(&self, ns: &Namespace) -> Result<Option<Writing>> {
-        if !self.has_written()? {
+        if !self.holds("wording")? {
             return Ok(None);
         }
         let sql = "SELECT * FROM writing WHERE namespace = ?1 AND done = 0
@@ -194,7 +186,7 @@ impl Store {
 
     /// Texts by episode and version.
     pub fn texts(&self, ns: &Namespace) -> Result<BTreeMap<(u64, u32), String>> {
-        if !self.has_written()? {
+        if !self.holds("wording")? {
             return Ok(BTreeMap::new());
         }
         let mut statement = self.conn.prepare_cached(
@@ -221,7 +213,7 @@ impl Store {
 
     /// Words and turns of every such fact.
     pub fn wordings(&self, ns: &Namespace) -> Result<BTreeMap<u64, (String, Ids)>> {
-        if !self.has_written()? {
+        if !self.holds("wording")? {
             return Ok(BTreeMap::new());
         }
         let mut statement = self
@@ -239,20 +231,17 @@ impl Store {
     /// Erases whatever may draw on an erased turn. What was still to be written goes on
     /// without it, from the turns alone.
     pub(super) fn erase_drawn_on(&self, ns: &Namespace, id: InteractionId) -> Result<()> {
-        let of_turn =
-            |(fact, (_, drawn)): (u64, (String, Ids))| drawn.contains(&id).then_some(fact);
-        let gone: BTreeSet<u64> = self.wordings(ns)?.into_iter().filter_map(of_turn).collect();
-        self.erase_facts(ns, &gone)?;
-        let sql = "SELECT * FROM writing WHERE namespace = ?1";
-        let mut statement = self.conn.prepare_cached(sql)?;
-        let rows: Vec<Result<Writing>> = statement
-            .query_map([ns.id], writing_of)?
-            .collect::<rusqlite::Result<_>>()?;
-        for row in rows {
-            let mut w = row?;
-            if !w.drawn.contains(&id) {
+        let facts = "SELECT drawn, fact FROM wording WHERE namespace = ?1";
+        let gone = self.drawing_on(ns, id, facts, |r| Ok(r.get::<_, i64>(1)?.cast_unsigned()))?;
+        self.erase_facts(ns, &gone.into_iter().collect())?;
+        let versions = "SELECT drawn, episode, version FROM writing WHERE namespace = ?1";
+        let touched = self.drawing_on(ns, id, versions, |r| {
+            Ok((r.get::<_, i64>(1)?.cast_unsigned(), r.get(2)?))
+        })?;
+        for (episode, version) in touched {
+            let Some(mut w) = self.writing(ns, episode, version)? else {
                 continue;
-            }
+            };
             self.drop_writing(ns, w.episode, w.version)?;
             // Why it failed may quote a reply.
             self.conn
@@ -276,6 +265,26 @@ impl Store {
             self.put_writing(ns, &w)?;
         }
         Ok(())
+    }
+
+    /// What draws on a turn, by its key; of the other rows only their lists of turns are read.
+    fn drawing_on<K>(
+        &self,
+        ns: &Namespace,
+        id: InteractionId,
+        sql: &str,
+        key: impl Fn(&Row<'_>) -> rusqlite::Result<K>,
+    ) -> Result<Vec<K>> {
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([ns.id])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let drawn: Ids = parsed(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
+            if drawn.contains(&id) {
+                found.push(key(row)?);
+            }
+        }
+        Ok(found)
     }
 
     /// Erases what a rebuild makes anew: not what was said and written.
@@ -304,7 +313,7 @@ impl Store {
 
     /// Use of a model for utility and for writing; none where there was none.
     pub fn uses(&self, ns: &Namespace) -> Result<[Option<Uses>; 2]> {
-        if !self.has_written()? {
+        if !self.holds("wording")? {
             return Ok([None; 2]);
         }
         let (from, to) = ns.range();

@@ -1,0 +1,320 @@
+"""How a memory is read: what answers a question, and what is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ebbtide.asking import Asking, overruled
+from ebbtide.errors import InputError, NotFoundError
+from ebbtide.inputs import checked_text, interaction_id_of, positive, shown
+from ebbtide.observing import observed
+from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ebbtide.config import Config
+    from ebbtide.opened import Opened
+
+__all__ = ["Reading"]
+
+_PAGE = 256
+
+
+class Reading:
+    """The methods of a memory that take nothing in and let nothing go."""
+
+    def __init__(self, opened: Opened, flush: Callable[[], None]) -> None:
+        """Read an open memory.
+
+        Args:
+            opened: The memory.
+            flush: Called before a read, so that everything added is there.
+        """
+        self._handle = opened.handle
+        self._analyser = opened.analyser
+        self._graphs = opened.graphs
+        self._config = opened.config
+        self._watch = opened.watch
+        self._flush = flush
+        self._asking = Asking(opened, flush)
+
+    @property
+    def config(self) -> Config:
+        """The configuration it was opened with."""
+        return self._config
+
+    @property
+    def namespace(self) -> str:
+        """The memory's name within its store."""
+        return self._watch.namespace
+
+    @observed("recall")
+    def retrieve(
+        self,
+        query_text: str,
+        *,
+        limit: int | None = None,
+        max_tokens: int | None = None,
+        query_time: Any = None,
+        preset: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[RetrievedEvidence]:
+        """Turns that answer a question, best first, one item a source turn.
+
+        Args:
+            query_text: The question.
+            limit: How many; with preset ``default`` exactly so many, where the
+                memory has them. None: the preset's limit, cut where the score
+                falls off.
+            max_tokens: Most tokens of the turns together; whole turns only.
+            query_time: When it is asked, for "last week" and the like; the
+                newest turn's time by default, never the clock. Hides nothing.
+            preset: ``"default"`` or ``"paper"``; the memory's own by default.
+            filters: ``role``, ``speaker``, ``session_id``, ``since``, ``until``,
+                ``metadata`` (a mapping of fields that must be equal).
+
+        Raises:
+            InputError: If the question or an argument is unusable.
+        """
+        asked = self._asking.ask(query_text, limit, query_time, preset, filters)
+        ruled = overruled(self._asking.ruling(asked))
+        found = self._handle.recall(asked.query, trace=False, overruled=ruled, **asked.options)
+        evidence = [RetrievedEvidence._from_core(row) for row in found["evidence"]]
+        if max_tokens is None:
+            return evidence
+        return _within(evidence, positive("max_tokens", max_tokens))
+
+    def render_context(
+        self,
+        query_text: str,
+        *,
+        max_tokens: int | None = None,
+        include_active: bool = True,
+        query_time: Any = None,
+        preset: str | None = None,
+        limit: int | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Evidence and the active conversation as one block of text for a prompt.
+
+        The ``text`` of :meth:`context`, whose arguments it takes.
+        """
+        return self.context(
+            query_text,
+            max_tokens=max_tokens,
+            include_active=include_active,
+            query_time=query_time,
+            preset=preset,
+            limit=limit,
+            filters=filters,
+        ).text
+
+    @observed("render")
+    def context(
+        self,
+        query_text: str,
+        *,
+        max_tokens: int | None = None,
+        include_active: bool = True,
+        query_time: Any = None,
+        preset: str | None = None,
+        limit: int | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> RenderedContext:
+        """Evidence and the active conversation as a block, with what it shows.
+
+        Never more than ``max_tokens`` by :meth:`count_tokens` (the configured
+        ``render.max_tokens`` by default). Evidence is served first, then with
+        consolidation on the episodes and facts in their share; active turns get what
+        is left, newest first, printed in order.
+
+        Args:
+            query_text: The question.
+            max_tokens: Most tokens of the block.
+            include_active: Whether the active conversation follows the evidence.
+            query_time: As for :meth:`retrieve`, like the rest.
+            preset: ``"default"`` or ``"paper"``.
+            limit: Most evidence.
+            filters: What the evidence must match.
+
+        Raises:
+            InputError: If the question or an argument is unusable.
+        """
+        asked = self._asking.ask(query_text, limit, query_time, preset, filters)
+        if max_tokens is not None:
+            max_tokens = positive("max_tokens", max_tokens)
+        text, shown, tokens = self._handle.render(
+            asked.query,
+            max_tokens=max_tokens,
+            include_active=include_active,
+            overruled=overruled(self._asking.ruling(asked)),
+            **asked.options,
+        )
+        return RenderedContext(text, tuple(shown), tokens)
+
+    @observed("trace")
+    def trace(
+        self,
+        query_text: str,
+        *,
+        limit: int | None = None,
+        query_time: Any = None,
+        preset: str | None = None,
+        filters: Mapping[str, Any] | None = None,
+        answer: str | None = None,
+    ) -> dict[str, Any]:
+        """How a question is answered: its frame, and every candidate's scores and fate.
+
+        Args:
+            query_text: The question.
+            limit: As for :meth:`retrieve`, like the others.
+            query_time: When it is asked.
+            preset: ``"default"`` or ``"paper"``.
+            filters: What the evidence must match.
+            answer: An answer that the evidence must bear out, for the policy
+                ``quality``: its numbers, dates and names.
+
+        Returns:
+            ``{"frame", "candidates", "evidence", "deliberation"}``; a candidate's
+            ``fate`` is ``kept``, ``joined`` (another form of a kept turn),
+            ``duplicate``, ``cut`` (past the limit), or the filter that dropped it.
+            ``deliberation`` is None where the policy is off, else what its gates saw,
+            whether the question escalated, what the scan of the history found, and
+            under ``llm`` what a language model did.
+        """
+        asked = self._asking.ask(query_text, limit, query_time, preset, filters)
+        if answer is not None:
+            answer = checked_text("answer", answer)
+        ruling = self._asking.ruling(asked, answers=True)
+        ruled = overruled(ruling, answer)
+        found = self._handle.recall(asked.query, trace=True, overruled=ruled, **asked.options)
+        deliberation = found["deliberation"]
+        if deliberation is not None:
+            deliberation["llm"] = None if ruling is None else ruling.to_dict()
+        return {
+            "frame": asked.query[0],
+            "candidates": found["candidates"],
+            "evidence": [RetrievedEvidence._from_core(row).to_dict() for row in found["evidence"]],
+            "deliberation": deliberation,
+        }
+
+    def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
+        """Stored turns in id order, optionally only ``active`` or ``archived`` ones.
+
+        Args:
+            state: ``active``, ``archived`` or None for both.
+            first: The interaction id to begin with.
+        """
+        if state not in (None, "active", "archived"):
+            message = f'state must be "active" or "archived", not {shown(state)}'
+            raise InputError(message, "input.field")
+        first = interaction_id_of(first)
+        while page := self._handle.page(first, _PAGE):
+            for row in page:
+                if state is None or row["state"] == state:
+                    yield Turn._from_core(row)
+            first = page[-1]["interaction_id"] + 1
+
+    def get(
+        self, interaction_id: int | str | None = None, *, external_id: str | None = None
+    ) -> Turn:
+        """One stored turn, by interaction id or external id.
+
+        Raises:
+            NotFoundError: If there is no such turn.
+        """
+        return Turn._from_core(self._handle.get(self._resolve(interaction_id, external_id)))
+
+    def history(
+        self, interaction_id: int | str | None = None, *, external_id: str | None = None
+    ) -> list[Turn]:
+        """The turns that a turn is related to by lineage, itself included, in id order."""
+        rows = self._handle.history(self._resolve(interaction_id, external_id))
+        return [Turn._from_core(row) for row in rows]
+
+    def explain(
+        self, interaction_id: int | str | None = None, *, external_id: str | None = None
+    ) -> dict[str, Any]:
+        """The life of one turn: signals, score terms, decisions, lineage, where it stands."""
+        found: dict[str, Any] = self._handle.explain(self._resolve(interaction_id, external_id))
+        metadata = found["turn"]["metadata"]
+        found["turn"]["metadata"] = None if metadata is None else json.loads(metadata)
+        return found
+
+    def episodes(self) -> list[Episode]:
+        """What recurred, gathered; in order of their making.
+
+        Empty unless ``[policy] consolidation`` is ``"recurrence"``.
+        """
+        self._flush()
+        return [Episode._from_core(row) for row in self._handle.episodes()]
+
+    def facts(self, *, superseded: bool = False) -> list[Fact]:
+        """Details that the episodes leave out, in order of their making.
+
+        Args:
+            superseded: Also those that a later fact took the place of.
+        """
+        self._flush()
+        every = [Fact._from_core(row) for row in self._handle.facts()]
+        return [fact for fact in every if superseded or fact.superseded_by is None]
+
+    def unit_cosines(self) -> NDArray[np.float64]:
+        """Cosine of every pair of units, float64 [n·(n − 1) / 2].
+
+        What the thresholds of recurrence consolidation are calibrated with; empty
+        unless it is on.
+        """
+        self._flush()
+        return self._handle.unit_cosines()
+
+    def stats(self) -> dict[str, Any]:
+        """The memory in numbers: turns by state, tiers, tokens, decisions, graph segments."""
+        found: dict[str, Any] = self._handle.stats()
+        found["graph"] = self._graphs.state
+        return found
+
+    def digest(self) -> str:
+        """SHA-256 of the logical state, in hex: equal whenever the same turns went in."""
+        self._flush()
+        return self._handle.digest()
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text by this memory's counter."""
+        return self._handle.count_tokens(checked_text("text", text))
+
+    def __len__(self) -> int:
+        """Number of stored turns."""
+        return self._handle.len()
+
+    def warm_up(self) -> None:
+        """Load the models now rather than at the first turn or question."""
+        self._analyser.warm_up()
+
+    def _resolve(self, interaction_id: int | str | None, external_id: str | None) -> int:
+        if isinstance(interaction_id, str):
+            external_id, interaction_id = interaction_id, None
+        if external_id is not None:
+            checked_text("external_id", external_id)
+            found = self._handle.find_external(external_id)
+            if found is None:
+                message = f"there is no turn with external id {external_id!r}"
+                raise NotFoundError(message, "not_found.turn")
+            return found
+        return interaction_id_of(interaction_id)
+
+
+def _within(evidence: list[RetrievedEvidence], max_tokens: int) -> list[RetrievedEvidence]:
+    """The best whole turns that fit together; one that is too long is passed over."""
+    kept: list[RetrievedEvidence] = []
+    left = max_tokens
+    for item in evidence:
+        tokens = item.turn.tokens or 0
+        if tokens <= left:
+            left -= tokens
+            kept.append(item)
+    return kept

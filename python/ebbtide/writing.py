@@ -1,0 +1,211 @@
+"""How a memory takes turns in and lets them go: one writer after the other."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ebbtide.observing import observed
+from ebbtide.pipeline import (
+    BackgroundFlush,
+    Intake,
+    analysed,
+    for_core,
+    stored_input,
+    take_in,
+    text_of,
+)
+from ebbtide.types import Turn, WriteReport
+
+if TYPE_CHECKING:
+    from ebbtide.analysis.ahead import Readers
+    from ebbtide.inputs import Prepared
+    from ebbtide.opened import Opened
+
+__all__ = ["Writing"]
+
+
+class Writing:
+    """The writers of one memory; arguments as for ``Memory``'s methods, already checked."""
+
+    def __init__(self, opened: Opened) -> None:
+        """Write into an open memory."""
+        from ebbtide.llm.part import WritingPart
+
+        self._handle = opened.handle
+        self._analyser = opened.analyser
+        self._graphs = opened.graphs
+        self._config = opened.config
+        self._watch = opened.watch
+        self._writable = opened.writable
+        self._part = WritingPart(opened.config["policy"], opened.llm)
+        # Whoever needs both takes them in this order: only one thread analyses
+        # journalled turns, and journalling does not wait for it.
+        self._flush_lock = threading.RLock()
+        self._write_lock = threading.RLock()
+        self._background: BackgroundFlush | None = None
+
+    @contextmanager
+    def exclusively(self) -> Iterator[None]:
+        """Nobody else writes, and nothing journalled is left."""
+        self._handle.check_process()
+        with self._flush_lock, self._write_lock:
+            self.flush()
+            yield
+
+    # Taking in
+
+    def add(self, turn: Prepared) -> WriteReport:
+        """Store one turn, unless its external id is known."""
+        known = turn.external_id
+        if known is not None and self._handle.find_external(known) is not None:
+            return WriteReport(duplicates=1) + self._store_batch([])
+        analysis = self._analyser.analyse([text_of(turn)])[0]
+        return self._store_batch([for_core(turn, analysis, self._part.assess(turn))])
+
+    @observed("journal")
+    def journal(self, turn: Prepared) -> WriteReport:
+        """Make one turn safe, and have it analysed in the background."""
+        self._handle.check_process()
+        with self._write_lock:
+            _, report = self._handle.journal([turn])
+            background = self._background or BackgroundFlush(self.flush)
+            self._background = background
+        background.wake()
+        return WriteReport._from_core(report)
+
+    def add_many(
+        self,
+        turns: Iterable[Turn | Mapping[str, Any]],
+        progress: Callable[[int], None] | None,
+        batch_size: int,
+    ) -> WriteReport:
+        """Store a stream of turns in batches."""
+        reports: list[WriteReport] = []
+        done = 0
+        with self.exclusively(), closing(self.readers()) as readers:
+            reports.append(self._store_batch([]))
+            for _, report, seen in take_in(self.intake().read(turns), readers, batch_size):
+                reports.append(report)
+                done += seen
+                if progress is not None:
+                    progress(done)
+        return WriteReport.total(reports)
+
+    def intake(self) -> Intake:
+        """The memory's way in, for whoever feeds it a stream."""
+        return Intake(
+            self._handle.find_external,
+            self._store_batch,
+            self._config["limits"]["max_turn_chars"],
+            self._part.assess,
+        )
+
+    def readers(self, workers: int = 1) -> Readers:
+        """Threads that analyse with this memory's models, or processes with their own.
+
+        With 0 workers it is done in the calling thread.
+        """
+        if workers == 0:
+            from ebbtide.analysis.ahead import HereReaders
+
+            return HereReaders(self._analyser)
+        if workers == 1:
+            from ebbtide.analysis.ahead import ThreadReaders
+
+            return ThreadReaders(self._analyser)
+        from ebbtide.analysis.processes import ProcessReaders
+
+        return ProcessReaders(
+            self._config["nlp"],
+            embedder=self._config.embedder,
+            cards=bool(self._config["retrieval"]["enable_card_semantic"]),
+            workers=workers,
+        )
+
+    @observed("store")
+    def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
+        reports = [self._store_part(part) for part in self._part.parts(batch)]
+        return WriteReport.total(reports)
+
+    def _store_part(self, part: list[tuple[Any, ...]]) -> WriteReport:
+        with self.exclusively():
+            report = self._handle.add(part)
+            self._graphs.settle()
+        # Readers need not wait for a language model; whoever writes next does.
+        with self._write_lock:
+            self._part.settle(self._handle)
+        return WriteReport._from_core(report)
+
+    # Letting go
+
+    def erase(self, numbers: list[int]) -> None:
+        """Erase turns by interaction id, all of them or none; the caller writes alone."""
+        if numbers:
+            self._handle.delete_many(numbers)
+            self._graphs.settle()
+
+    def erase_all(self) -> None:
+        """Erase every turn."""
+        with self.exclusively():
+            self._handle.delete_all()
+            self._graphs.forget()
+
+    # Analysing what is stored
+
+    def reindex(self, progress: Callable[[int], None] | None) -> int:
+        """Begin everything derived anew, and go through with it; the turns read."""
+        with self._flush_lock:
+            with self._write_lock:
+                self._handle.begin_reindex()
+                self._graphs.forget()
+            return self._drain(progress)
+
+    def flush(self) -> None:
+        """Wait until every journalled turn is analysed and taken in."""
+        self._handle.check_process()
+        if self._writable:
+            with self._flush_lock:
+                self._drain()
+
+    def _drain(self, progress: Callable[[int], None] | None = None) -> int:
+        done = 0
+
+        def note(turns: int) -> None:
+            nonlocal done
+            done += turns
+            if progress is not None:
+                progress(done)
+
+        self._part.settle_leftovers(self._handle, self._write_lock)
+        while pending := self._handle.pending():
+            self._complete(pending, note)
+        return done
+
+    @observed("flush")
+    def _complete(self, pending: list[int], note: Callable[[int], None]) -> WriteReport:
+        """Analyse journalled turns and take them in; ``note`` gets the size of each batch."""
+        reports: list[WriteReport] = []
+        turns = ((number, stored_input(self._handle.get(number))) for number in pending)
+        known = set(self._handle.assessed()) if self._part.judges else set()
+        assess = partial(self._part.assess_pending, known)
+        with closing(self.readers()) as readers:
+            for batch in analysed(turns, readers, assess):
+                with self._write_lock:
+                    for part in self._part.parts(batch):
+                        report = self._handle.complete_pending(part)
+                        reports.append(WriteReport._from_core(report))
+                        self._part.settle(self._handle)
+                    self._graphs.settle()
+                note(len(batch))
+        return WriteReport.total(reports)
+
+    def stop(self) -> None:
+        """Finish what is analysed in the background; nothing is written afterwards."""
+        background, self._background = self._background, None
+        # A fork has a copy of the locks, and not the thread.
+        if background is not None and not self._handle.forked():
+            background.stop()
