@@ -71,7 +71,6 @@ class Memory(Reading, Closing):
         self._store = store
         self._owns_store = owns_store
         self._llm = llm
-        self._llm = llm
         opened = Opened(handle, analyser, graphs, config, Watch(namespace), not read_only, llm)
         self._writing = Writing(opened)
         super().__init__(opened, self._writing.flush)
