@@ -141,7 +141,7 @@ def test_an_empty_memory_has_data_too(stub: Config) -> None:
 
 
 def test_a_turn_that_waits_says_so(stub: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ebbtide.memory.BackgroundFlush.wake", lambda self: None)
+    monkeypatch.setattr("ebbtide.pipeline.BackgroundFlush.wake", lambda self: None)
     with Memory.in_memory(config=stub) as memory:
         memory.add("the port is v1")
         memory.add("later", wait="journalled")

@@ -539,6 +539,7 @@ def test_a_store_from_before_is_read_and_then_migrated(stub: Config, tmp_path: P
         for (table,) in tables:
             if table not in ("namespace", "external"):
                 raw.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
+        raw.execute("ALTER TABLE token_vector DROP COLUMN bits")
         raw.execute("PRAGMA user_version = 3")
         raw.commit()
     with Memory.open(path, config=both(stub), read_only=True) as memory:
