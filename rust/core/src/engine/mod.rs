@@ -18,6 +18,7 @@ mod render;
 mod scan;
 mod shipping;
 mod terms;
+mod thread;
 mod tiers;
 mod turns;
 mod updates;

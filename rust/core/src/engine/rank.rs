@@ -4,8 +4,9 @@
 use super::Engine;
 use super::read::Candidate;
 use super::terms::{Term, Terms};
+use super::thread::Windows;
 use super::updates::Updates;
-use crate::config::{Config, Ranking, Retrieval};
+use crate::config::{Config, Ranking};
 use crate::error::Result;
 use crate::index::inverted;
 use crate::retrieve::cards::contains_words;
@@ -63,8 +64,9 @@ impl Engine {
             .collect();
         let top = bm25.iter().copied().fold(0.0, f64::max);
         let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
+        let windows = Windows::new(&self.turns, r);
         let late = if r.late_interaction {
-            self.late_scores(pool, query, r)?
+            self.late_scores(pool, query, &windows)?
         } else {
             None
         };
@@ -87,13 +89,14 @@ impl Engine {
             if c.dropped.is_some() {
                 continue;
             }
-            let near = self.neighbours(c.id, r.late_interaction_window);
+            let near = windows.of(c.id);
             let near = near.iter().filter(|n| **n != c.id);
             let best = near.map(|n| stems.score(*n)).fold(0.0, f64::max);
             let mut t = similarity[i];
             t[Term::Bm25] = w.bm25 * share(bm25[i]);
             t[Term::Bm25Neighbours] = w.bm25_neighbours * share(best);
-            self.what_is_said(&mut t, c, query, &asked, &asker, w);
+            t[Term::Reply] = w.reply * self.asked_by(windows.before(c.id), &asked);
+            self.what_is_said(&mut t, c, query, &asker, w);
             self.what_stands(&mut t, c, &query.frame, w);
             what_changed(&mut t, &updates, i, query.frame.is_present, w);
             c.terms = t;
@@ -117,7 +120,7 @@ impl Engine {
         &self,
         pool: &[Candidate],
         query: &Query,
-        r: &Retrieval,
+        windows: &Windows<'_>,
     ) -> Result<Option<Late>> {
         let dimension = self.flat.dimension();
         if query.tokens.is_empty() || dimension == 0 {
@@ -125,7 +128,7 @@ impl Engine {
         }
         let weights = self.token_weights(query);
         let question = Question::new(&query.tokens, dimension);
-        let read = self.matches_around(pool, &question, r.late_interaction_window)?;
+        let read = self.matches_around(pool, &question, windows)?;
         if read.is_empty() {
             return Ok(None);
         }
@@ -137,7 +140,7 @@ impl Engine {
         };
         let mut window = Matches::none(&question);
         for (i, c) in pool.iter().enumerate().filter(|(_, c)| c.dropped.is_none()) {
-            let near = self.neighbours(c.id, r.late_interaction_window);
+            let near = windows.of(c.id);
             let own = &read[&c.id];
             late.own[i] = own.score(&weights);
             window.clone_from(own);
@@ -159,11 +162,10 @@ impl Engine {
         &self,
         pool: &[Candidate],
         question: &Question,
-        window: u64,
+        windows: &Windows<'_>,
     ) -> Result<BTreeMap<InteractionId, Matches>> {
         let kept = pool.iter().filter(|c| c.dropped.is_none());
-        let ids: BTreeSet<InteractionId> =
-            kept.flat_map(|c| self.neighbours(c.id, window)).collect();
+        let ids: BTreeSet<InteractionId> = kept.flat_map(|c| windows.of(c.id)).collect();
         let store = self.store();
         let mut any = false;
         let mut read = BTreeMap::new();
@@ -181,7 +183,6 @@ impl Engine {
         t: &mut Terms,
         c: &Candidate,
         query: &Query,
-        asked: &inverted::Terms<'_>,
         asker: &Asker,
         w: &Ranking,
     ) {
@@ -227,7 +228,6 @@ impl Engine {
         t[Term::Answer] = w.answer * one(f[8] > 0.75);
         t[Term::Time] = w.time * one(asks_time && !c.known.facts.times.is_empty());
         t[Term::Entities] = w.entities * entities;
-        t[Term::Reply] = w.reply * self.asked_before(c.id, asked);
         t[Term::DateRange] = w.date_range * in_range;
         t[Term::Role] = role;
         t[Term::Polarity] = w.polarity * polarity;
@@ -239,16 +239,12 @@ impl Engine {
     }
 
     /// How much of the question the turn before asks: then this one replies to it.
-    fn asked_before(&self, id: InteractionId, terms: &inverted::Terms<'_>) -> f64 {
-        let near = self.neighbours(id, 1);
-        let Some(before) = near.first().filter(|n| **n < id) else {
-            return 0.0;
+    fn asked_by(&self, before: Option<InteractionId>, terms: &inverted::Terms<'_>) -> f64 {
+        let asks = |id: &InteractionId| {
+            let meta = self.turns.get(id);
+            meta.is_some_and(|m| m.signals.has(Signals::QUERY_LIKE))
         };
-        let asks = self
-            .turns
-            .get(before)
-            .is_some_and(|m| m.signals.has(Signals::QUERY_LIKE));
-        if asks { terms.coverage(*before) } else { 0.0 }
+        before.filter(asks).map_or(0.0, |id| terms.coverage(id))
     }
 
     /// Terms of whether the turn still stands, measured against the time asked about.
