@@ -12,6 +12,8 @@ use crate::types::InteractionId;
 
 /// Turns on each side that a turn may have to do with.
 const REACH: usize = 4;
+/// Fewer turns than this, and no quartile is taken of them.
+const LEAST: u64 = 30;
 /// Steps back or on, for each turn of the window, that it may take to find one.
 const STEPS: usize = 8;
 
@@ -41,10 +43,13 @@ impl Levels {
         }
     }
 
-    /// Upper quartile of what is known, as a cosine.
+    /// Upper quartile of what is known, as a cosine, once there is enough of it.
     fn upper_quartile(&self) -> Option<f64> {
         let total: u64 = self.0.iter().copied().map(u64::from).sum();
-        let place = 3 * total.checked_sub(1)? / 4;
+        if total < LEAST {
+            return None;
+        }
+        let place = 3 * (total - 1) / 4;
         let mut seen = 0;
         let at = self.0.iter().position(|count| {
             seen += u64::from(*count);
@@ -146,5 +151,95 @@ impl Engine {
         let each = passages.chunks(self.flat.dimension().max(1));
         let cosines = each.map(|passage| self.flat.similarity(passage, other));
         level(cosines.fold(0.0, f64::max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::engine::TurnMeta;
+    use crate::types::Signals;
+
+    fn turns(levels: &[u8]) -> Turns {
+        let mut turns = Turns::default();
+        for (at, level) in levels.iter().enumerate() {
+            let meta = TurnMeta {
+                role: "user".into(),
+                speaker: None,
+                session: None,
+                utc_micros: None,
+                archived: false,
+                signals: Signals::default(),
+                social: false,
+            };
+            turns.insert(at as u64, meta);
+            turns.set_level(at, *level);
+        }
+        turns
+    }
+
+    fn settings() -> Retrieval {
+        config::load("default", "").unwrap().retrieval
+    }
+
+    #[test]
+    fn a_window_steps_over_what_nothing_around_has_to_do_with() {
+        // 0.7 is 178.5: 178 is a remark, 179 is not, and 0 is not known.
+        let mut levels = [230; 40];
+        levels[20] = 100;
+        levels[21] = 178;
+        levels[23] = 179;
+        levels[24] = 0;
+        let turns = turns(&levels);
+        let windows = Windows::new(&turns, &settings());
+        assert_eq!(windows.of(22), [18, 19, 22, 23, 24]);
+        assert_eq!(windows.before(22), Some(19));
+        assert_eq!(windows.of(20), [18, 19, 20, 22, 23], "its own is as any");
+        assert_eq!((windows.of(0), windows.before(0)), (vec![0, 1, 2], None));
+    }
+
+    #[test]
+    fn a_window_reaches_sixteen_places_and_no_further() {
+        let mut levels = [230; 60];
+        levels[11..=25].fill(100);
+        let with = turns(&levels);
+        let windows = Windows::new(&with, &settings());
+        assert_eq!(windows.of(26), [10, 26, 27, 28], "16 back, and no further");
+        assert_eq!(windows.before(26), None, "8 for one turn");
+    }
+
+    #[test]
+    fn the_bound_lies_under_the_memory_s_own_quartile() {
+        // Upper quartile 150 of 255, less 0.15: 111.75.
+        let mut levels = [150; 40];
+        levels[20] = 112;
+        levels[21] = 111;
+        let low = turns(&levels);
+        assert_eq!(Windows::new(&low, &settings()).of(22), [19, 20, 22, 23, 24]);
+        let few = turns(&levels[..29]);
+        assert_eq!(Windows::new(&few, &settings()).of(22), [20, 21, 22, 23, 24]);
+        let mut off = settings();
+        off.aside_below = 0.0;
+        assert_eq!(Windows::new(&low, &off).of(22), [20, 21, 22, 23, 24]);
+    }
+
+    #[test]
+    fn the_quartile_follows_what_comes_and_goes() {
+        // Places 0 to 39 in order; that at 3 · 39 / 4 = 29 is the quartile.
+        let mut of = turns(&[vec![100; 29], vec![200; 11]].concat());
+        assert_eq!(of.levels().upper_quartile(), Some(200.0 / 255.0));
+        of.remove(&39);
+        // Now the one at 3 · 38 / 4 = 28.
+        assert_eq!(of.levels().upper_quartile(), Some(100.0 / 255.0));
+        for id in 0..10 {
+            of.remove(&id);
+        }
+        assert_eq!(of.levels().upper_quartile(), None, "29 are left");
+    }
+
+    #[test]
+    fn a_cosine_is_kept_in_255ths() {
+        assert_eq!([-1.0, 0.0, 0.5, 1.0].map(level), [1, 1, 127, 255]);
     }
 }
