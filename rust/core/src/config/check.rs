@@ -140,6 +140,16 @@ fn recall(c: &Config) -> Result<()> {
     if !(0.0..=2.0).contains(&c.ltm.distance_threshold) {
         return refuse("[ltm] distance_threshold must lie in [0, 2]".into());
     }
+    for (key, value) in [
+        ("aside_below", r.aside_below),
+        ("aside_margin", r.aside_margin),
+    ] {
+        if !(-1.0..=1.0).contains(&value) {
+            return refuse(format!(
+                "[retrieval] {key} must lie in [-1, 1], not {value}"
+            ));
+        }
+    }
     one_of(
         "retrieval",
         "stale_policy",

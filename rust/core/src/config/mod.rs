@@ -229,6 +229,7 @@ mod tests {
             "[retrieval]\nanswerability_weights = [1.0]",
             "[retrieval]\nstale_policy = \"hide\"",
             "[retrieval]\nfusion = \"sum\"",
+            "[retrieval]\naside_below = 1.5",
             "[policy]\ngate = \"on\"",
             "[policy.rpe]\nutility = \"model\"",
             "[policy.recurrence]\nwriter = \"me\"",

@@ -153,6 +153,10 @@ pub struct Retrieval {
     pub late_interaction: bool,
     pub late_interaction_k: usize,
     pub late_interaction_window: u64,
+    /// Cosine to the nearest turn around below which a turn is stepped over in windows.
+    pub aside_below: f64,
+    /// How far below the upper quartile of such cosines it must be besides.
+    pub aside_margin: f64,
     pub stale_policy: String,
     pub answerability_weights: Vec<f64>,
     pub answerability_penalties: Vec<f64>,

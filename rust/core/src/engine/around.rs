@@ -1,68 +1,69 @@
-//! The turns that a ranking looks at: the candidates and their neighbours, each once.
+//! The turns that a ranking looks at: the candidates and those in their windows, each once.
 
-use super::Engine;
 use super::read::Candidate;
+use super::thread::Windows;
 use crate::types::InteractionId;
-use std::ops::Range;
 
-/// Candidates and their neighbours in their sessions.
+/// Candidates with their windows.
 #[derive(Debug, Default)]
 pub(super) struct Around {
-    /// Ascending; behind them candidates that are no turns of recall.
+    /// Ascending.
     ids: Vec<InteractionId>,
-    /// Of each candidate: where it and its neighbours stand among `ids`; nowhere for one
-    /// that was dropped.
-    near: Vec<Range<usize>>,
+    /// Of each candidate; none for one that was dropped.
+    windows: Vec<Option<Window>>,
+}
+
+/// A candidate and its window, as places among the turns around.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// The candidate itself.
+    pub(super) own: usize,
+    /// It and its neighbours, in id order.
+    pub(super) near: Vec<usize>,
+}
+
+impl Window {
+    /// The turn before.
+    pub(super) fn before(&self) -> Option<usize> {
+        self.near.iter().rev().copied().find(|p| *p < self.own)
+    }
+
+    /// The neighbours alone.
+    pub(super) fn beside(&self) -> impl Iterator<Item = usize> {
+        self.near.iter().copied().filter(|p| *p != self.own)
+    }
 }
 
 impl Around {
+    /// The candidates that are not dropped, with their windows.
+    pub(super) fn new(pool: &[Candidate], windows: &Windows<'_>) -> Self {
+        let near: Vec<Option<Vec<InteractionId>>> = pool
+            .iter()
+            .map(|c| c.dropped.is_none().then(|| windows.of(c.id)))
+            .collect();
+        let mut ids: Vec<InteractionId> = near.iter().flatten().flatten().copied().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let place = |id: InteractionId| ids.partition_point(|other| *other < id);
+        let windows = pool
+            .iter()
+            .zip(near)
+            .map(|(c, near)| {
+                near.map(|near| Window {
+                    own: place(c.id),
+                    near: near.into_iter().map(place).collect(),
+                })
+            })
+            .collect();
+        Self { ids, windows }
+    }
+
     pub(super) fn ids(&self) -> &[InteractionId] {
         &self.ids
     }
 
-    /// Places of a candidate and its neighbours, in id order.
-    pub(super) fn near(&self, candidate: usize) -> Range<usize> {
-        self.near[candidate].clone()
-    }
-
-    /// The place of a candidate itself; `None` for one that was dropped.
-    pub(super) fn own(&self, candidate: usize, id: InteractionId) -> Option<usize> {
-        self.near(candidate).find(|place| self.ids[*place] == id)
-    }
-}
-
-impl Engine {
-    /// The candidates that are not dropped, with up to `reach` neighbours on each side.
-    pub(super) fn around(&self, pool: &[Candidate], reach: u64) -> Around {
-        let reach = usize::try_from(reach).unwrap_or(usize::MAX);
-        let kept = |c: &Candidate| c.dropped.is_none();
-        let ranges: Vec<Option<Range<usize>>> = pool
-            .iter()
-            .map(|c| {
-                let at = self.turns.position(c.id).filter(|_| kept(c))?;
-                Some(self.turns.around(at, reach))
-            })
-            .collect();
-        let mut places: Vec<usize> = ranges.iter().flatten().cloned().flatten().collect();
-        places.sort_unstable();
-        places.dedup();
-        let mut ids: Vec<InteractionId> = places.iter().map(|p| self.turns.id(*p)).collect();
-        let near = pool
-            .iter()
-            .zip(ranges)
-            .map(|(c, range)| match range {
-                Some(range) => {
-                    // Turns side by side stand side by side among the places too.
-                    let first = places.partition_point(|p| *p < range.start);
-                    first..first + range.len()
-                }
-                None if kept(c) => {
-                    ids.push(c.id);
-                    ids.len() - 1..ids.len()
-                }
-                None => 0..0,
-            })
-            .collect();
-        Around { ids, near }
+    /// The window of a candidate; `None` for one that was dropped.
+    pub(super) fn window(&self, candidate: usize) -> Option<&Window> {
+        self.windows[candidate].as_ref()
     }
 }

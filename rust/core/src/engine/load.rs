@@ -185,6 +185,7 @@ impl Engine {
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
         let meta = self.meta_of(turn, facts);
         self.turns.insert(id, meta);
+        self.measure_around(id);
     }
 
     pub(super) fn meta_of(&mut self, turn: &StoredTurn, facts: &Facts) -> TurnMeta {
@@ -223,7 +224,10 @@ impl Engine {
         self.bm25.remove(id);
         self.words.clear();
         self.cards.remove(id);
-        self.turns.remove(&id);
+        if let Some(at) = self.turns.position(id) {
+            self.turns.remove(&id);
+            self.measure_again(at);
+        }
         self.active.remove(id);
         self.lineage.remove(id);
         self.pending.remove(&id);

@@ -19,6 +19,7 @@ mod render;
 mod scan;
 mod shipping;
 mod terms;
+mod thread;
 mod tiers;
 mod turns;
 mod updates;

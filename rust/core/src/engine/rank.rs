@@ -2,9 +2,10 @@
 //! `[ranking]`, over the best candidates of dense and BM25.
 
 use super::Engine;
-use super::around::Around;
+use super::around::{Around, Window};
 use super::read::Candidate;
 use super::terms::{Term, Terms};
+use super::thread::Windows;
 use super::updates::Updates;
 use crate::config::{Config, Ranking};
 use crate::error::Result;
@@ -52,11 +53,12 @@ impl Engine {
         c: &Config,
     ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
-        let around = self.around(pool, r.late_interaction_window);
+        let windows = Windows::new(&self.turns, r);
+        let around = Around::new(pool, &windows);
         let by_words = self.bm25.terms(stems).scores(around.ids());
         let asked = self.lexical.terms(&query.frame.name_free_terms);
-        let bm25: Column = (pool.iter().enumerate())
-            .map(|(i, c)| around.own(i, c.id).map_or(0.0, |place| by_words[place]))
+        let bm25: Column = (0..pool.len())
+            .map(|i| around.window(i).map_or(0.0, |w| by_words[w.own]))
             .collect();
         let top = bm25.iter().copied().fold(0.0, f64::max);
         let share = |x: f64| if top > 0.0 { (x / top).min(1.0) } else { 0.0 };
@@ -84,12 +86,13 @@ impl Engine {
             if c.dropped.is_some() {
                 continue;
             }
-            let beside = around.near(i).filter(|p| around.ids()[*p] != c.id);
+            let beside = around.window(i).into_iter().flat_map(Window::beside);
             let best = beside.map(|p| by_words[p]).fold(0.0, f64::max);
             let mut t = similarity[i];
             t[Term::Bm25] = w.bm25 * share(bm25[i]);
             t[Term::Bm25Neighbours] = w.bm25_neighbours * share(best);
-            self.what_is_said(&mut t, c, query, &asked, &asker, w);
+            t[Term::Reply] = w.reply * self.asked_by(windows.before(c.id), &asked);
+            self.what_is_said(&mut t, c, query, &asker, w);
             self.what_stands(&mut t, c, &query.frame, w);
             what_changed(&mut t, &updates, i, query.frame.is_present, w);
             c.terms = t;
@@ -131,19 +134,18 @@ impl Engine {
             previous: zero,
         };
         let mut window = Matches::none(&question);
-        for (i, c) in pool.iter().enumerate() {
-            let Some(own) = around.own(i, c.id) else {
+        for i in 0..pool.len() {
+            let Some(at) = around.window(i) else {
                 continue;
             };
-            let near = around.near(i);
-            late.own[i] = read[own].score(&weights);
-            window.clone_from(&read[own]);
-            if own > near.start {
-                window.merge(&read[own - 1]);
+            late.own[i] = read[at.own].score(&weights);
+            window.clone_from(&read[at.own]);
+            if let Some(before) = at.before() {
+                window.merge(&read[before]);
             }
             late.previous[i] = window.score(&weights);
-            for place in near {
-                window.merge(&read[place]);
+            for place in &at.near {
+                window.merge(&read[*place]);
             }
             late.window[i] = window.score(&weights);
         }
@@ -171,7 +173,6 @@ impl Engine {
         t: &mut Terms,
         c: &Candidate,
         query: &Query,
-        asked: &inverted::Terms<'_>,
         asker: &Asker,
         w: &Ranking,
     ) {
@@ -217,7 +218,6 @@ impl Engine {
         t[Term::Answer] = w.answer * one(f[8] > 0.75);
         t[Term::Time] = w.time * one(asks_time && !c.known.facts.times.is_empty());
         t[Term::Entities] = w.entities * entities;
-        t[Term::Reply] = w.reply * self.asked_before(c.id, asked);
         t[Term::DateRange] = w.date_range * in_range;
         t[Term::Role] = role;
         t[Term::Polarity] = w.polarity * polarity;
@@ -229,16 +229,12 @@ impl Engine {
     }
 
     /// How much of the question the turn before asks: then this one replies to it.
-    fn asked_before(&self, id: InteractionId, terms: &inverted::Terms<'_>) -> f64 {
-        let near = self.neighbours(id, 1);
-        let Some(before) = near.first().filter(|n| **n < id) else {
-            return 0.0;
+    fn asked_by(&self, before: Option<InteractionId>, terms: &inverted::Terms<'_>) -> f64 {
+        let asks = |id: &InteractionId| {
+            let meta = self.turns.get(id);
+            meta.is_some_and(|m| m.signals.has(Signals::QUERY_LIKE))
         };
-        let asks = self
-            .turns
-            .get(before)
-            .is_some_and(|m| m.signals.has(Signals::QUERY_LIKE));
-        if asks { terms.coverage(*before) } else { 0.0 }
+        before.filter(asks).map_or(0.0, |id| terms.coverage(id))
     }
 
     /// Terms of whether the turn still stands, measured against the time asked about.

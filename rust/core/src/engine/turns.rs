@@ -1,6 +1,7 @@
 //! What recall knows of every turn without the disk, in id order.
 
 use super::TurnMeta;
+use super::thread::Levels;
 use crate::types::InteractionId;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,6 +13,9 @@ use std::sync::Arc;
 pub(super) struct Turns {
     ids: Vec<InteractionId>,
     metas: Vec<TurnMeta>,
+    /// How near each is to those around it; 0 where there is none, or not known.
+    nearest: Vec<u8>,
+    levels: Levels,
     /// How many turns each speaker has.
     speakers: BTreeMap<Arc<str>, u64>,
     /// The last turn in id order that carries a time.
@@ -55,6 +59,7 @@ impl Turns {
         let at = self.find(id).unwrap_or_else(|at| at);
         self.ids.insert(at, id);
         self.metas.insert(at, meta);
+        self.nearest.insert(at, 0);
     }
 
     pub(super) fn remove(&mut self, id: &InteractionId) {
@@ -63,6 +68,8 @@ impl Turns {
         };
         self.ids.remove(at);
         let meta = self.metas.remove(at);
+        let nearest = self.nearest.remove(at);
+        self.levels.change(nearest, 0);
         if let Some(speaker) = meta.speaker
             && let Some(count) = self.speakers.get_mut(&speaker)
         {
@@ -129,8 +136,22 @@ impl Turns {
     }
 
     /// The id at a place.
-    pub(super) fn id(&self, place: usize) -> InteractionId {
-        self.ids[place]
+    pub(super) fn id(&self, at: usize) -> InteractionId {
+        self.ids[at]
+    }
+
+    /// How near the turn at a place is to those around it.
+    pub(super) fn level(&self, at: usize) -> u8 {
+        self.nearest[at]
+    }
+
+    pub(super) fn set_level(&mut self, at: usize, level: u8) {
+        let before = std::mem::replace(&mut self.nearest[at], level);
+        self.levels.change(before, level);
+    }
+
+    pub(super) fn levels(&self) -> &Levels {
+        &self.levels
     }
 
     /// The ids at some places.
