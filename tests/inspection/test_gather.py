@@ -142,10 +142,10 @@ def test_an_empty_memory_has_data_too(stub: Config) -> None:
 
 def test_a_turn_that_waits_says_so(stub: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ebbtide.pipeline.BackgroundFlush.wake", lambda self: None)
+    monkeypatch.setattr("ebbtide.writing.Writing._drain", lambda self, progress=None: 0)
     with Memory.in_memory(config=stub) as memory:
         memory.add("the port is v1")
         memory.add("later", wait="journalled")
-        monkeypatch.setattr(memory, "flush", lambda: None)
         first, second = gather(memory)["turns"]
     assert first["fate"] in TIERS
     assert (second["fate"], second["why"]) == ("pending", "It waits for its analysis.")
