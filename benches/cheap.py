@@ -102,4 +102,4 @@ def _turn(number: int, words: list[str], rolls: Any, vector: Any) -> tuple[Any, 
         received_at=micros,
         moment=None,
     )
-    return prepared, facts, [CanonicalPassage(0, len(text), vector, None)], []
+    return prepared, facts, [CanonicalPassage(0, len(text), vector, None)], [], None

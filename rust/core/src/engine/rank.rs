@@ -18,6 +18,8 @@ use crate::score::survival::logistic;
 use crate::text;
 use crate::types::{InteractionId, Signals};
 use ebbtide_simd::Question;
+use std::panic::resume_unwind;
+use std::sync::Arc;
 
 /// Weight of a stop word or punctuation mark in late interaction.
 const STOP_WEIGHT: f64 = 0.15;
@@ -163,8 +165,7 @@ impl Engine {
         if read.iter().all(|tokens| tokens.is_empty()) {
             return Ok(None);
         }
-        let each = read.iter().map(|tokens| Matches::of(question, tokens));
-        Ok(Some(each.collect()))
+        Ok(Some(matches(question, &read)))
     }
 
     /// Terms of what the turn says, measured against what is asked.
@@ -274,6 +275,28 @@ impl Engine {
         let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
         if stale { 0.5 * sure } else { sure }
     }
+}
+
+/// From so many turns on a second thread takes half of them.
+const SHARED: usize = 128;
+
+/// What matches the question's tokens best in each text.
+fn matches(question: &Question, texts: &[Arc<[u8]>]) -> Vec<Matches> {
+    let each = |part: &[Arc<[u8]>]| -> Vec<Matches> {
+        part.iter()
+            .map(|rows| Matches::of(question, rows))
+            .collect()
+    };
+    if texts.len() < SHARED {
+        return each(texts);
+    }
+    let (first, second) = texts.split_at(texts.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| each(second));
+        let mut all = each(first);
+        all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        all
+    })
 }
 
 /// Terms of what other candidates say of the same.

@@ -207,7 +207,7 @@ impl Store {
             }
         }
         let version = schema::check(&conn).map_err(|e| name_the_file(e, path))?;
-        row_sum::register(&conn)?;
+        schema::equip(&conn)?;
         Ok(Self {
             conn,
             path: Some(path.into()),

@@ -3,6 +3,7 @@
 use super::{row_sum, sums};
 use crate::error::{Code, Error, Result};
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 
 /// "ebbt": marks a SQLite file as ours.
 const APPLICATION_ID: i64 = 0x6562_6274;
@@ -219,6 +220,15 @@ const V6: &str = "
 ALTER TABLE token_vector ADD COLUMN bits INTEGER;
 ";
 
+/// What every connection needs, whether it reads or writes.
+pub fn equip(conn: &Connection) -> Result<()> {
+    conn.set_prepared_statement_cache_capacity(64);
+    // Plans do not depend on the values that are bound: else SQLite may plan a statement
+    // anew for each.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    row_sum::register(conn)
+}
+
 /// Settings of a writing connection, then the schema, created or migrated.
 pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     conn.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -227,7 +237,7 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     if present > 0 {
         check(conn)?;
     }
-    conn.set_prepared_statement_cache_capacity(64);
+    equip(conn)?;
     // Any answer will do: an in-memory database keeps its own mode.
     conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     let synchronous = if full { "FULL" } else { "NORMAL" };
@@ -241,7 +251,6 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     // Any answer will do. Pages that many turns change, as those of an index, go from the
     // log to their place once in 16 MB rather than in 4.
     conn.query_row("PRAGMA wal_autocheckpoint = 4000", [], |_| Ok(()))?;
-    row_sum::register(conn)?;
     let found = version(conn)?;
     if found < LATEST {
         let migrations = MIGRATIONS[found..].concat();
