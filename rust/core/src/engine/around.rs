@@ -5,7 +5,7 @@ use super::thread::Windows;
 use crate::types::InteractionId;
 
 /// Candidates with their windows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Around {
     /// Ascending.
     ids: Vec<InteractionId>,

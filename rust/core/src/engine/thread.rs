@@ -97,16 +97,16 @@ impl<'a> Windows<'a> {
         let Some(at) = self.turns.position(id) else {
             return vec![id];
         };
-        let around = self.turns.around(at, reach.saturating_mul(STEPS));
+        let steps = reach.saturating_mul(STEPS);
         let belongs = |place: &usize| {
             let level = self.turns.level(*place);
             level == 0 || f64::from(level) >= self.least
         };
-        let before = (around.start..at).rev().filter(belongs).take(reach);
-        let mut places: Vec<usize> = before.collect();
+        let (back, on) = (self.turns.back_from(at), self.turns.on_from(at));
+        let mut places: Vec<usize> = back.take(steps).filter(belongs).take(reach).collect();
         places.reverse();
         places.push(at);
-        places.extend((at + 1..around.end).filter(belongs).take(reach));
+        places.extend(on.take(steps).filter(belongs).take(reach));
         places.into_iter().map(|p| self.turns.id(p)).collect()
     }
 }

@@ -128,11 +128,8 @@ impl Turns {
 
     /// Places of a turn and of up to `reach` neighbours on each side in its session.
     pub(super) fn around(&self, at: usize, reach: usize) -> Range<usize> {
-        let session = &self.metas[at].session;
-        let same = |m: &&TurnMeta| m.session == *session;
-        let before = self.metas[..at].iter().rev().take(reach).take_while(same);
-        let after = self.metas[at + 1..].iter().take(reach).take_while(same);
-        at - before.count()..at + 1 + after.count()
+        let before = self.back_from(at).take(reach).count();
+        at - before..at + 1 + self.on_from(at).take(reach).count()
     }
 
     /// The id at a place.
@@ -152,6 +149,20 @@ impl Turns {
 
     pub(super) fn levels(&self) -> &Levels {
         &self.levels
+    }
+
+    /// Places of the turns before one in its session, the nearest first.
+    pub(super) fn back_from(&self, at: usize) -> impl Iterator<Item = usize> {
+        let session = &self.metas[at].session;
+        let same = move |place: &usize| self.metas[*place].session == *session;
+        (0..at).rev().take_while(same)
+    }
+
+    /// Places of the turns after one in its session, the nearest first.
+    pub(super) fn on_from(&self, at: usize) -> impl Iterator<Item = usize> {
+        let session = &self.metas[at].session;
+        let same = move |place: &usize| self.metas[*place].session == *session;
+        (at + 1..self.metas.len()).take_while(same)
     }
 
     /// The ids at some places.

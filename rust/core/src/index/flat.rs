@@ -190,7 +190,7 @@ impl Flat {
         admit: &(impl Fn(u64) -> bool + Sync),
     ) {
         let middle = self.first_row(self.owners[usize::midpoint(part.start, part.end)]);
-        let (first, second) = (part.start..middle.max(part.start), middle..part.end);
+        let (first, second) = (part.start..middle, middle..part.end);
         let mut other = lows.beside();
         let mut found = Vec::new();
         std::thread::scope(|scope| {
