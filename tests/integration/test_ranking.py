@@ -63,6 +63,13 @@ CASES: list[tuple[str, list[dict[str, Any]], str, list[int | None], dict[str, An
         {},
     ),
     (
+        "length",
+        [said("The cause is the firewall."), said("The cause is the firewall. " * 20)],
+        "What is the cause?",
+        [0, -1],
+        {},
+    ),
+    (
         "date_range",
         [
             said("I painted the hallway.", timestamp="2025-03-09T10:00:00Z"),

@@ -192,6 +192,7 @@ pub struct Ranking {
     pub asked_role: f64,
     pub polarity: f64,
     pub hedged: f64,
+    pub length: f64,
     pub owner: f64,
     pub anchor: f64,
     pub system_or_tool: f64,

@@ -24,6 +24,11 @@ use std::sync::Arc;
 /// Weight of a stop word or punctuation mark in late interaction.
 const STOP_WEIGHT: f64 = 0.15;
 
+/// Words up to which a turn is none too long, and from which on more take nothing off:
+/// a long paste is not to be lost for its length.
+const SHORT: f64 = 64.0;
+const LONG: f64 = 256.0;
+
 /// Share of the stale penalty where the question does not say which time it means.
 const UNSAID: f64 = 0.75;
 
@@ -224,6 +229,7 @@ impl Engine {
         t[Term::Polarity] = w.polarity * polarity;
         t[Term::Owner] = w.owner * one(asker.owns(&c.known.text));
         t[Term::Hedged] = -w.hedged * one(is_hedged(&c.known.text));
+        t[Term::Length] = -w.length * doublings(c.known.words);
         t[Term::SystemOrTool] = -w.system_or_tool * one(aside);
         t[Term::Question] = -w.question * one(only_asks);
         t[Term::Social] = -w.social * c.answerability.penalties[1];
@@ -342,6 +348,13 @@ fn says_no(text: &str) -> bool {
 
 fn is_hedged(text: &str) -> bool {
     HEDGES.iter().any(|w| contains_words(text, w))
+}
+
+/// How often the length of a short turn doubles to that of this one. The best of many
+/// token vectors is near any word of a question by chance alone, and rises so; BM25 has
+/// its own correction for length.
+fn doublings(words: u32) -> f64 {
+    libm::log2(f64::from(words).clamp(SHORT, LONG) / SHORT)
 }
 
 /// What the question says of the one who asks, read once for all candidates.

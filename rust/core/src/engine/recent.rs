@@ -19,6 +19,8 @@ pub(super) struct Known {
     pub(super) facts: Facts,
     /// Its folded text.
     pub(super) text: String,
+    /// How many words it has.
+    pub(super) words: u32,
 }
 
 /// Of an entry itself: a turn without token vectors is not kept for nothing.
@@ -126,10 +128,9 @@ impl Engine {
         let Some((text, facts)) = store.text_and_facts(&self.namespace, id)? else {
             return Ok(None);
         };
-        let known = Arc::new(Known {
-            facts,
-            text: fold(&text),
-        });
+        let text = fold(&text);
+        let words = u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
+        let known = Arc::new(Known { facts, text, words });
         let shared = Arc::clone(&known);
         self.recent.lock().keep(id, |e| e.known = Some(shared));
         Ok(Some(known))

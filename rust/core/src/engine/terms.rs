@@ -22,6 +22,7 @@ pub(super) enum Term {
     LateOwn,
     LatePrevious,
     LateWindow,
+    Length,
     Original,
     Outdated,
     Owner,
@@ -38,7 +39,7 @@ pub(super) enum Term {
     Update,
 }
 
-const NAMES: [&str; 29] = [
+const NAMES: [&str; 30] = [
     "anchor",
     "answer",
     "answerability",
@@ -54,6 +55,7 @@ const NAMES: [&str; 29] = [
     "late_own",
     "late_previous",
     "late_window",
+    "length",
     "original",
     "outdated",
     "owner",
