@@ -135,6 +135,19 @@ def test_temporal_intent(text: str, intent: str, first: str | None, last: str | 
 
 
 @pytest.mark.parametrize(
+    ("text", "back"),
+    [
+        ("What did I paint a week ago?", True),
+        ("What did I buy last Saturday?", True),
+        ("What did I buy on 3 May?", False),
+        ("What did I paint?", False),
+    ],
+)
+def test_whether_days_are_counted_from_the_question(text: str, back: bool) -> None:
+    assert _frame(text).counts_back is back
+
+
+@pytest.mark.parametrize(
     ("text", "event"),
     [
         ("What did Jon do after the move?", "move"),

@@ -77,6 +77,7 @@ class QueryFrame:
             ``order`` or ``duration``.
         first: First day the question names, ``YYYY-MM-DD``, or None.
         last: Last day, inclusive, or None.
+        counts_back: Whether those days are counted from when it is asked ("a week ago").
         anchor_event: Words of an event used as a date ("the move").
         currentness: ``current``, ``historical``, ``mixed`` or ``unspecified``.
         wants_first: Whether it asks for the first or original state.
@@ -102,6 +103,7 @@ class QueryFrame:
     temporal_intent: str = "none"
     first: str | None = None
     last: str | None = None
+    counts_back: bool = False
     anchor_event: str | None = None
     currentness: str = "unspecified"
     wants_first: bool = False
@@ -167,6 +169,7 @@ def build_frame(
         temporal_intent=focus.intent,
         first=focus.first,
         last=focus.last,
+        counts_back=focus.counts_back,
         anchor_event=focus.anchor_event,
         currentness=state,
         wants_first=wants_first,

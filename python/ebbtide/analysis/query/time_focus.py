@@ -50,6 +50,7 @@ _EVENT_END = re.compile(
     _I,
 )
 
+_COUNTS_BACK = re.compile(r"\b(?:ago|yesterday|last|past|previous)\b", _I)
 _CURRENT = re.compile(
     r"\b(?:right now|nowadays|now|currently|current|these days|at the moment|presently|at present|"
     r"still|as of (?:now|today)|latest|most recent|most recently|up[- ]to[- ]date|today|anymore)\b",
@@ -97,12 +98,14 @@ class TimeFocus:
             or ``duration``.
         first: First day of the range that the question names, ISO, or None.
         last: Last day of it, inclusive, or None.
+        counts_back: Whether the range is counted from when it is asked ("a week ago").
         anchor_event: The words of an event that stands for a date.
     """
 
     intent: str
     first: str | None
     last: str | None
+    counts_back: bool
     anchor_event: str | None
 
 
@@ -123,7 +126,8 @@ def time_focus(question: Question, times: Sequence[TimeExpression], kind: str) -
     ]
     first, last = _hull(named)
     side, event = _anchor_event(question, named)
-    return TimeFocus(_intent(text, kind, named, side), first, last, event)
+    counts_back = any(_COUNTS_BACK.search(time.text) for time in named)
+    return TimeFocus(_intent(text, kind, named, side), first, last, counts_back, event)
 
 
 def _is_length(time: TimeExpression) -> bool:

@@ -195,7 +195,11 @@ pub fn temporal_compatibility(s: &Subject<'_>, q: &QueryFrame) -> f64 {
         if s.facts.times.iter().any(|t| overlaps(t, first, last)) {
             return 1.0;
         }
-        let elsewhere = s.facts.times.iter().any(|t| t.grain == "day");
+        // Asked a week on, "a week ago" wants what happened then, and not what was told
+        // then of an earlier month; "on 13 October" may want what was said that day.
+        let earlier = |last: &str| q.counts_back && first > Some(last);
+        let other = |t: &TimeExpression| t.grain == "day" || t.last.as_deref().is_some_and(earlier);
+        let elsewhere = s.facts.times.iter().any(other);
         return match s.day {
             // "Yesterday I painted" tells of the day before it was said.
             Some(day) if within(day, first, last) && elsewhere => NEUTRAL,
@@ -520,6 +524,19 @@ mod tests {
         // "Last year" beside what was said that day takes nothing from it.
         yesterday.times[0].grain = "year".into();
         near(temporal_compatibility(&subject("", &yesterday), &q), 1.0);
+        // But "a week ago" is when it happened, and this happened before.
+        let a_week_ago = QueryFrame {
+            counts_back: true,
+            ..q
+        };
+        let of = |facts: &Facts| temporal_compatibility(&subject("", facts), &a_week_ago);
+        near(of(&yesterday), NEUTRAL);
+        let mut later = yesterday.clone();
+        later.times[0].first = Some("2025-01-01".into());
+        later.times[0].last = Some("2025-12-31".into());
+        near(of(&later), 1.0);
+        later.times[0].last = None;
+        near(of(&later), 1.0);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct QueryFrame {
     pub first: Option<String>,
     /// Last day of it, inclusive.
     pub last: Option<String>,
+    /// The days are counted from when it is asked ("a week ago").
+    pub counts_back: bool,
     /// Words of the event it is relative to ("after the move").
     pub anchor_event: Option<String>,
     /// `current`, `historical`, `mixed`, `unspecified`.
