@@ -24,6 +24,8 @@ def rules_of(analyser: SpacyAnalyser, text: str) -> set[str]:
     [
         ("I live in Porto now.", "now"),
         ("From this week I go rowing on Fridays.", "from-then-on"),
+        ("As of 3 May Samir is our lead.", "from-then-on"),
+        ("Since the 10th we row at six.", "from-then-on"),
         ("As of today Samir is our lead.", "from-then-on"),
         ("From now on he gets wet food.", "from-then-on"),
         ("Let's meet on Friday instead.", "instead"),
@@ -55,6 +57,8 @@ def test_a_change_is_seen(analyser: SpacyAnalyser, text: str, rule: str) -> None
         "Happy new year!",
         "What's new?",
         "The meeting is on Friday.",
+        "I go there since the 10-year anniversary is coming up.",
+        "It takes from 5 to 8 hours.",
     ],
 )
 def test_nothing_changed(analyser: SpacyAnalyser, text: str) -> None:

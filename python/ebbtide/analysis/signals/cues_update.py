@@ -14,11 +14,14 @@ from ebbtide.analysis.triggers import guarded
 
 __all__ = ["UPDATE", "UPDATE_NOT"]
 
+_MONTH = (
+    r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+)
+# A bare number is a day before a month only: not in "from 5 stars", "since the 10-year mark".
 _DAY = (
     r"(?:today|tomorrow|now|monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
     r"(?:this|next) (?:week|month|year|monday|term|quarter|season)|"
-    r"(?:the )?(?:first|1st|\d{1,2}(?:st|nd|rd|th)?)\b|january|february|march|april|may|june|"
-    r"july|august|september|october|november|december)"
+    rf"(?:the )?(?:first|\d{{1,2}}(?:st|nd|rd|th)\b(?!-)|\d{{1,2}}(?= {_MONTH}))|{_MONTH})"
 )
 _CHANGED = (
     r"(?:changed|switched|moved|replaced|swapped|renamed|rescheduled|postponed|relocated|"
