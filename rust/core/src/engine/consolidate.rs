@@ -2,7 +2,7 @@
 //! in the transaction of the turn that completes it.
 
 use super::Engine;
-use super::write::Trace;
+use super::decisions::Trace;
 use crate::error::Result;
 use crate::policy::recurrence::facts::{self, Detail, Wording};
 use crate::policy::recurrence::trigger::{self, Verdict};

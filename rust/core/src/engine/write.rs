@@ -1,19 +1,18 @@
 //! Writing: journal, score, lineage, active memory, archive, in one transaction.
 
 use super::Engine;
+use super::decisions::{BudgetDetail, TierDetail, Trace};
 use crate::active::{Entry, Step};
 use crate::config::Archive;
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
 use crate::policy::{assessment, rpe};
-use crate::score::decay::Tier;
 use crate::score::survival;
-use crate::store::{Derived, Keys, Store, TurnRow};
+use crate::store::{Derived, Store, TurnRow};
 use crate::types::{
     AnalysedTurn, Eviction, InteractionId, NewTurn, Relation, Score, State, StoredTurn, Validity,
     WriteReport,
 };
-use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, PoisonError};
@@ -407,102 +406,11 @@ impl Engine {
                 topic: String::new(),
                 by_caller: true,
             };
-            let mut trace = Trace::new(store, engine, at);
             // Behind what the insertion itself and earlier relations decided.
-            trace.seq =
-                1000 + u32::try_from(engine.lineage.edges().count()).unwrap_or(u32::MAX / 2);
+            let seq = u32::try_from(engine.lineage.edges().count()).unwrap_or(u32::MAX / 2);
+            let mut trace = Trace::behind(store, engine, at, 1000 + seq);
             engine.relate_edge(store, edge, &mut trace, report)
         })
-    }
-
-    /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
-    pub fn delete(&mut self, id: InteractionId) -> Result<()> {
-        self.delete_many(&[id])
-    }
-
-    /// Erases turns, all of them or, after an error, none.
-    pub fn delete_many(&mut self, ids: &[InteractionId]) -> Result<()> {
-        for id in ids {
-            self.get(*id)?;
-        }
-        self.write(|engine, store, _| {
-            for id in ids {
-                store.erase_turn(&engine.namespace, *id)?;
-                engine.forget(*id);
-                engine.ungather(store, *id)?;
-            }
-            Ok(())
-        })?;
-        self.store().scrub()
-    }
-
-    /// Erases every turn of this memory; ids go on where they were.
-    pub fn delete_all(&mut self) -> Result<()> {
-        self.write(|engine, store, _| store.erase_all(&engine.namespace))?;
-        self.reload()?;
-        self.store().scrub()
-    }
-
-    /// Drops everything derived, so that every turn waits for its analysis again.
-    pub fn begin_reindex(&mut self) -> Result<()> {
-        self.write(|engine, store, _| store.erase_derived(&engine.namespace))?;
-        self.reload()
-    }
-}
-
-/// Terms of a `tier` decision. The two frequent kinds are written from a structure:
-/// a JSON value would be put together and taken apart for each.
-#[derive(Serialize)]
-struct TierDetail {
-    from: Tier,
-    to: Tier,
-    effective: f64,
-}
-
-/// Terms of an `evict_budget` decision.
-#[derive(Serialize)]
-struct BudgetDetail {
-    effective: f64,
-    bonus: f64,
-    penalty: f64,
-    score: f64,
-    budget: u64,
-}
-
-/// Decisions of one insertion, numbered in order.
-pub(super) struct Trace<'a> {
-    store: &'a Store,
-    keys: Keys,
-    at: InteractionId,
-    seq: u32,
-}
-
-impl<'a> Trace<'a> {
-    fn new(store: &'a Store, engine: &Engine, at: InteractionId) -> Self {
-        Self::behind(store, engine, at, 0)
-    }
-
-    /// Decisions that come after the first `seq` of that moment.
-    pub(super) fn behind(store: &'a Store, engine: &Engine, at: InteractionId, seq: u32) -> Self {
-        Self {
-            store,
-            keys: engine.namespace.keys(),
-            at,
-            seq,
-        }
-    }
-
-    pub(super) fn add(
-        &mut self,
-        id: InteractionId,
-        kind: &str,
-        detail: impl Serialize,
-    ) -> Result<()> {
-        self.seq += 1;
-        // Only a map with keys that are no text cannot be written; there is none.
-        let detail = serde_json::to_string(&detail).unwrap_or_default();
-        self.store
-            .insert_decision(self.keys.of(id), self.at, self.seq, kind, &detail)
     }
 }
 

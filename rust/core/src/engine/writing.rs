@@ -8,7 +8,7 @@
 //! bears on what is gathered next, a failing one changes words only.
 
 use super::Engine;
-use super::write::Trace;
+use super::decisions::Trace;
 use crate::error::Result;
 use crate::policy::recurrence::facts::{self, Detail, Wording};
 use crate::policy::recurrence::sentences::{content, content_stems, likeness};

@@ -1,0 +1,64 @@
+//! The decision log: what was done with a turn, and why, as an insertion writes it down.
+
+use super::Engine;
+use crate::error::Result;
+use crate::score::decay::Tier;
+use crate::store::{Keys, Store};
+use crate::types::InteractionId;
+use serde::Serialize;
+
+/// Terms of a `tier` decision. The two frequent kinds are written from a structure:
+/// a JSON value would be put together and taken apart for each.
+#[derive(Serialize)]
+pub(super) struct TierDetail {
+    pub(super) from: Tier,
+    pub(super) to: Tier,
+    pub(super) effective: f64,
+}
+
+/// Terms of an `evict_budget` decision.
+#[derive(Serialize)]
+pub(super) struct BudgetDetail {
+    pub(super) effective: f64,
+    pub(super) bonus: f64,
+    pub(super) penalty: f64,
+    pub(super) score: f64,
+    pub(super) budget: u64,
+}
+
+/// Decisions of one insertion, numbered in order.
+pub(super) struct Trace<'a> {
+    store: &'a Store,
+    keys: Keys,
+    pub(super) at: InteractionId,
+    seq: u32,
+}
+
+impl<'a> Trace<'a> {
+    pub(super) fn new(store: &'a Store, engine: &Engine, at: InteractionId) -> Self {
+        Self::behind(store, engine, at, 0)
+    }
+
+    /// Decisions that come after the first `seq` of that moment.
+    pub(super) fn behind(store: &'a Store, engine: &Engine, at: InteractionId, seq: u32) -> Self {
+        Self {
+            store,
+            keys: engine.namespace.keys(),
+            at,
+            seq,
+        }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        id: InteractionId,
+        kind: &str,
+        detail: impl Serialize,
+    ) -> Result<()> {
+        self.seq += 1;
+        // Only a map with keys that are no text cannot be written; there is none.
+        let detail = serde_json::to_string(&detail).unwrap_or_default();
+        self.store
+            .insert_decision(self.keys.of(id), self.at, self.seq, kind, &detail)
+    }
+}
