@@ -7,12 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import ebbtide
+
+from .processors import without_avx512
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(ebbtide.__file__).parent
@@ -40,11 +43,15 @@ print(json.dumps([ebbtide._core.__file__, found]))
 """
 
 
-def digests(package: Path, turns: list[dict[str, Any]]) -> list[str]:
+def digests(package: Path, turns: list[dict[str, Any]], processor: Sequence[str] = ()) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", DIGESTS, str(ROOT / "tests")],
+        [*processor, sys.executable, "-c", DIGESTS, str(ROOT / "tests")],
         input=json.dumps(turns),
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(package.parent),
+            **({"OPENBLAS_CORETYPE": "Haswell"} if processor else {}),
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -96,3 +103,11 @@ def test_baseline_and_native_instructions(
     turns = example_turns[:80]
     package = built(tmp_path, "native", "--release", flags="-C target-cpu=native")
     assert digests(package, turns) == digests(PACKAGE, turns)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_a_processor_without_avx512(example_turns: list[dict[str, Any]]) -> None:
+    """Language analysis, embeddings, kernels and store, the questions too."""
+    turns = example_turns[:50]
+    assert digests(PACKAGE, turns, without_avx512()) == digests(PACKAGE, turns)

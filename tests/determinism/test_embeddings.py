@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +16,8 @@ import pytest
 from ebbtide.analysis.canonical import canonical_passages
 from ebbtide.analysis.embedding import OnnxEmbedder, Passage
 from ebbtide.evals.datasets import load_conversations
+
+from .processors import without_avx512
 
 HASHES = """
 import json, sys
@@ -97,12 +98,9 @@ def test_every_turn(texts: list[str], one_thread: OnnxEmbedder, two_threads: Onn
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_a_processor_without_avx512(texts: list[str], one_thread: OnnxEmbedder) -> None:
-    emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
-    if emulator is None:
-        pytest.skip("no qemu-x86_64 here to stand for an older processor (qemu-user)")
     some = sorted(texts, key=len)[:: len(texts) // 50][:50]
     done = subprocess.run(
-        [emulator, "-cpu", "Haswell", sys.executable, "-c", HASHES],
+        [*without_avx512(), sys.executable, "-c", HASHES],
         input=json.dumps(some),
         env={**os.environ, "OPENBLAS_CORETYPE": "Haswell"},
         capture_output=True,
