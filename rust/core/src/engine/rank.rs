@@ -17,7 +17,8 @@ use crate::retrieve::{Query, QueryFrame};
 use crate::score::survival::logistic;
 use crate::text;
 use crate::types::{InteractionId, Signals};
-use ebbtide_simd::Question;
+use ebbtide_simd::{Question, prefetch};
+use std::iter::repeat_n;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -279,12 +280,25 @@ impl Engine {
 
 /// From so many turns on a second thread takes half of them.
 const SHARED: usize = 128;
+/// The texts lie all over the memory: so many before its turn each is asked for.
+const AHEAD: usize = 1;
 
 /// What matches the question's tokens best in each text.
 fn matches(question: &Question, texts: &[Arc<[u8]>]) -> Vec<Matches> {
     let each = |part: &[Arc<[u8]>]| -> Vec<Matches> {
+        let ahead = part
+            .iter()
+            .skip(AHEAD)
+            .map(Some)
+            .chain(repeat_n(None, AHEAD));
         part.iter()
-            .map(|rows| Matches::of(question, rows))
+            .zip(ahead)
+            .map(|(rows, later)| {
+                if let Some(later) = later {
+                    prefetch(later);
+                }
+                Matches::of(question, rows)
+            })
             .collect()
     };
     if texts.len() < SHARED {
