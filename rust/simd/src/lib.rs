@@ -17,10 +17,10 @@ pub mod sums;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// Dimensions that a late-interaction step reads at once; a [`Question`] is padded to it.
-const STEP: usize = 4;
-/// Question tokens that are compared at once.
-const LANES: usize = 16;
+/// Numbers of each token that a late-interaction step reads at once.
+const STEP: usize = 16;
+/// Question tokens that stand beside each other in a register.
+const TOGETHER: usize = 4;
 
 /// A set of instructions that this processor has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,16 +175,27 @@ impl Digits {
     }
 }
 
-/// The tokens of a question, laid out so that sixteen of them are compared at once.
+/// What fills a register, and a line of the cache: a load from it never takes two.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Line<T>(T);
+
+/// The tokens of a question, laid out so that four of them are compared at once.
 #[derive(Debug, Clone)]
 pub struct Question {
     count: usize,
     dimension: usize,
     /// Tokens one after the other, as the multiplication of the portable form wants them.
     tokens: Vec<i16>,
-    /// For each sixteen tokens and each four dimensions: sixteen times four numbers,
-    /// each plus 128.
-    lanes: Vec<u8>,
+    /// For each four tokens and each step: sixteen numbers of the first, of the second, of
+    /// the third, of the fourth. The halves of a token begin a step each, as those of an
+    /// unpacked row do; what fills them up is zero.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    lines: Vec<Line<[i8; TOGETHER * STEP]>>,
+    /// For each four tokens -8 times their sums, each four times: what is too much where
+    /// the numbers of a row are 8 more.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    excess: Vec<Line<[i32; 4 * TOGETHER]>>,
 }
 
 impl Question {
@@ -194,15 +205,18 @@ impl Question {
     /// If `dimension` is 0.
     pub fn new(tokens: &[i8], dimension: usize) -> Self {
         let count = tokens.len() / dimension;
-        let steps = dimension.div_ceil(STEP);
-        let blocks = count.div_ceil(LANES);
-        let mut lanes = vec![0u8; blocks * steps * LANES * STEP];
+        let half = dimension.div_ceil(2);
+        let (groups, steps) = (count.div_ceil(TOGETHER), steps_of(dimension));
+        let mut lines = vec![Line([0; TOGETHER * STEP]); groups * steps];
+        let mut excess = vec![Line([0; 4 * TOGETHER]); groups];
         for (t, token) in tokens.chunks_exact(dimension).enumerate() {
-            let block = t / LANES * steps * LANES * STEP;
+            let (group, place) = (t / TOGETHER, t % TOGETHER);
             for (i, x) in token.iter().enumerate() {
-                let at = block + i / STEP * LANES * STEP + t % LANES * STEP + i % STEP;
-                lanes[at] = x.cast_unsigned() ^ 0x80;
+                let at = i % half + i / half * half.next_multiple_of(STEP);
+                lines[group * steps + at / STEP].0[place * STEP + at % STEP] = *x;
             }
+            let sum: i32 = token.iter().map(|x| i32::from(*x)).sum();
+            excess[group].0[4 * place..4 * place + 4].fill(-8 * sum);
         }
         Self {
             count,
@@ -211,7 +225,8 @@ impl Question {
                 .iter()
                 .map(|x| i16::from(*x))
                 .collect(),
-            lanes,
+            lines,
+            excess,
         }
     }
 
@@ -244,6 +259,26 @@ impl Question {
             dispatch!(level, best(self, &rows[..whole], out));
         }
     }
+}
+
+/// Bytes of a line of the cache.
+const CACHE_LINE: usize = 64;
+
+/// Asks the memory for bytes that will be read soon. Changes nothing but how long that
+/// takes; nothing at all where the processor has no such instruction.
+#[inline]
+pub fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(CACHE_LINE) {
+        x86::prefetch(line);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
+/// Steps of a row whose halves are filled up to whole ones.
+const fn steps_of(dimension: usize) -> usize {
+    2 * dimension.div_ceil(2).div_ceil(STEP)
 }
 
 #[cfg(test)]

@@ -69,10 +69,18 @@ fn weight(square: u32) -> u16 {
     u16::try_from(twice.div_ceil(2)).unwrap_or(u16::MAX)
 }
 
+/// A row's weight, and its numbers two a byte.
+#[inline(always)]
+pub(crate) fn weight_and_halves(row: &[u8]) -> (i32, &[u8]) {
+    let (weight, bytes) = row.split_at(WEIGHT);
+    let weight = u16::from_le_bytes([weight[0], weight[1]]);
+    (i32::from(weight), bytes)
+}
+
 /// The numbers of a row; returns its weight.
 #[inline(always)]
 pub(crate) fn unpack(row: &[u8], out: &mut [i8]) -> i32 {
-    let (weight, bytes) = row.split_at(WEIGHT);
+    let (weight, bytes) = weight_and_halves(row);
     let (low, high) = out.split_at_mut(bytes.len());
     for (o, b) in low.iter_mut().zip(bytes) {
         *o = (b << 4).cast_signed() >> 4;
@@ -80,7 +88,7 @@ pub(crate) fn unpack(row: &[u8], out: &mut [i8]) -> i32 {
     for (o, b) in high.iter_mut().zip(bytes) {
         *o = b.cast_signed() >> 4;
     }
-    i32::from(u16::from_le_bytes([weight[0], weight[1]]))
+    weight
 }
 
 #[cfg(test)]

@@ -156,7 +156,7 @@ impl Engine {
             let mut inner = self.recent.lock();
             for place in run {
                 let own = read.next_if(|(id, _)| *id == ids[*place]);
-                let tokens = own.map_or_else(|| Arc::clone(&none), |(_, rows)| rows.into());
+                let tokens = own.map_or_else(|| Arc::clone(&none), |(_, rows)| rows);
                 let shared = Arc::clone(&tokens);
                 inner.keep(ids[*place], |e| e.tokens = Some(shared));
                 found[*place] = Some(tokens);

@@ -1,5 +1,6 @@
 //! Looking after a store: copying it while it is used, and checking it.
 
+use super::schema::mapped;
 use super::sums::SUMMED;
 use super::transfer::{TABLES, Table, complete, new_file};
 use super::{Namespace, Store, id_of};
@@ -74,6 +75,13 @@ impl Store {
 
     /// Everything wrong that reading the whole file shows.
     pub fn check(&self) -> Result<Vec<Finding>> {
+        mapped(&self.conn, false)?;
+        let found = self.check_unmapped();
+        mapped(&self.conn, true)?;
+        found
+    }
+
+    fn check_unmapped(&self) -> Result<Vec<Finding>> {
         let mut found = Vec::new();
         let whole = |what: String| Finding {
             namespace: None,

@@ -7,6 +7,7 @@ use crate::lineage::Edge;
 use crate::types::{Decision, Facts, Provenance, Relation, Score, State, StoredTurn, Validity};
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
+use std::sync::Arc;
 
 /// What was derived from one turn.
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ pub struct Scanned {
     /// What was derived from it; none while its analysis is still to come.
     pub derived: Option<Derived>,
     /// Its token vectors, packed, one after the other.
-    pub tokens: Vec<u8>,
+    pub tokens: Arc<[u8]>,
 }
 
 const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,

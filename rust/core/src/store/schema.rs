@@ -2,8 +2,8 @@
 
 use super::{row_sum, sums};
 use crate::error::{Code, Error, Result};
-use rusqlite::Connection;
 use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OptionalExtension};
 
 /// "ebbt": marks a SQLite file as ours.
 const APPLICATION_ID: i64 = 0x6562_6274;
@@ -220,8 +220,36 @@ const V6: &str = "
 ALTER TABLE token_vector ADD COLUMN bits INTEGER;
 ";
 
+/// Bytes of the file that are read where the system keeps them, without a call and a copy
+/// for each page; what lies beyond is read as ever. A recall reads a thousand pages from
+/// all over a large file, and the next one others, so that `cache_size` is of little use to
+/// it. The system takes the memory back when it wants it; an in-memory store has nothing to
+/// map. SQLite writes past the map and not through it, and maps anew what has grown or what
+/// a `VACUUM` or a checkpoint of any process cut off.
+///
+/// None on Windows, where a file that somebody maps cannot be cut off: what `VACUUM` frees
+/// would stay on disk, erased turns with it. None where addresses are scarce.
+///
+/// The price: a mapped page that the disk cannot give is no error but ends the process.
+/// `Store::check` looks for such pages, so it reads without the map.
+const MAPPED: u64 = if cfg!(all(unix, target_pointer_width = "64")) {
+    1 << 30
+} else {
+    0
+};
+
+/// Whether the file is read through a map.
+pub fn mapped(conn: &Connection, on: bool) -> Result<()> {
+    let bytes = if on { MAPPED } else { 0 };
+    // Any answer will do: an in-memory store gives none.
+    let sql = format!("PRAGMA mmap_size = {bytes}");
+    conn.query_row(&sql, [], |_| Ok(())).optional()?;
+    Ok(())
+}
+
 /// What every connection needs, whether it reads or writes.
 pub fn equip(conn: &Connection) -> Result<()> {
+    mapped(conn, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     // Plans do not depend on the values that are bound: else SQLite may plan a statement
     // anew for each.

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::types::Passage;
 use ebbtide_simd::packed;
 use rusqlite::Row;
+use std::sync::Arc;
 
 /// What is written in the column of that name.
 pub(super) const BITS: i64 = 4;
@@ -41,7 +42,7 @@ impl Store {
         ns: &Namespace,
         (first, last): (u64, u64),
         dimension: usize,
-    ) -> Result<Vec<(u64, Vec<u8>)>> {
+    ) -> Result<Vec<(u64, Arc<[u8]>)>> {
         let columns = self.token_columns();
         let mut statement = self.conn.prepare_cached(&format!(
             "SELECT {columns}, key FROM token_vector WHERE key >= ?1 AND key <= ?2 ORDER BY key"
@@ -56,9 +57,9 @@ impl Store {
 }
 
 /// What stands in the [`Store::token_columns`] of a row, from column `at` on.
-pub(super) fn tokens_of(row: &Row<'_>, at: usize, dimension: usize) -> Result<Vec<u8>> {
-    let Some(vectors) = row.get::<_, Option<Vec<u8>>>(at)? else {
-        return Ok(Vec::new());
+pub(super) fn tokens_of(row: &Row<'_>, at: usize, dimension: usize) -> Result<Arc<[u8]>> {
+    let Some(vectors) = row.get::<_, Option<Arc<[u8]>>>(at)? else {
+        return Ok(Arc::default());
     };
     if !row.get::<_, bool>(at + 2)? {
         return Err(sums::damaged_derived("a row of token vectors"));
@@ -66,10 +67,10 @@ pub(super) fn tokens_of(row: &Row<'_>, at: usize, dimension: usize) -> Result<Ve
     if row.get::<_, Option<i64>>(at + 1)?.is_some() || dimension == 0 {
         return Ok(vectors);
     }
-    let bytes: Vec<i8> = vectors.into_iter().map(u8::cast_signed).collect();
+    let bytes: Vec<i8> = vectors.iter().map(|x| x.cast_signed()).collect();
     let mut rows = Vec::new();
     packed::pack(&bytes, dimension, &mut rows);
-    Ok(rows)
+    Ok(rows.into())
 }
 
 #[cfg(test)]
@@ -92,8 +93,9 @@ mod tests {
         store.conn.execute_batch(&sums::fill()).unwrap();
         let mut packed = Vec::new();
         packed::pack(&rows, 4, &mut packed);
+        let packed: Arc<[u8]> = packed.into();
         let read = store.token_vectors(&ns, (0, 9), 4).unwrap();
-        assert_eq!(read, [(3, packed.clone())]);
+        assert_eq!(read, [(3, Arc::clone(&packed))]);
         // A store that is only read has no such column.
         store
             .conn
