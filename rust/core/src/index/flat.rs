@@ -13,8 +13,6 @@ use std::ops::Range;
 
 /// Rows whose bounds are computed together.
 const BLOCK: usize = 512;
-/// From so many rows on a second thread takes half of a scan: it costs some 50 µs to start.
-const SHARED: usize = if cfg!(test) { 32 } else { 32_768 };
 /// Below so many rows for each hit wanted, the bounds rule out too little to pay.
 const FEW: usize = 4;
 
@@ -106,7 +104,7 @@ impl Flat {
         query: &[i16],
         k: usize,
         floor: f64,
-        admit: impl Fn(u64) -> bool + Sync,
+        admit: impl Fn(u64) -> bool,
     ) -> Vec<(u64, f64)> {
         self.search_rest(query, k, floor, &Found::default(), admit)
     }
@@ -119,7 +117,7 @@ impl Flat {
         k: usize,
         floor: f64,
         found: &Found,
-        admit: impl Fn(u64) -> bool + Sync,
+        admit: impl Fn(u64) -> bool,
     ) -> Vec<(u64, f64)> {
         if k == 0 || query.len() != self.dimension || query.iter().all(|x| *x == 0) {
             return Vec::new();
@@ -130,10 +128,8 @@ impl Flat {
         for part in self.rest(&found.ranges) {
             if part.len() <= FEW * k || probe.digits.is_none() {
                 self.all(part, &mut promising);
-            } else if part.len() < SHARED {
-                self.scan(&probe, part, &mut lows, &mut promising, &admit);
             } else {
-                self.scan_shared(&probe, part, &mut lows, &mut promising, &admit);
+                self.scan(&probe, part, &mut lows, &mut promising, &admit);
             }
         }
         let hits = found.owners.iter().map(|o| self.rows_of(*o));
@@ -177,28 +173,6 @@ impl Flat {
             promising.push((f64::INFINITY, at..end));
             at = end;
         }
-    }
-
-    /// The same as [`Flat::scan`], half of it on another thread. What is promising may be
-    /// more, what is best of it is the same.
-    fn scan_shared(
-        &self,
-        probe: &Probe,
-        part: Range<usize>,
-        lows: &mut Floor,
-        promising: &mut Vec<(f64, Range<usize>)>,
-        admit: &(impl Fn(u64) -> bool + Sync),
-    ) {
-        let middle = self.first_row(self.owners[usize::midpoint(part.start, part.end)]);
-        let (first, second) = (part.start..middle, middle..part.end);
-        let mut other = lows.beside();
-        let mut found = Vec::new();
-        std::thread::scope(|scope| {
-            scope.spawn(|| self.scan(probe, second, &mut other, &mut found, admit));
-            self.scan(probe, first, lows, promising, admit);
-        });
-        lows.join(&other);
-        promising.append(&mut found);
     }
 
     /// Notes the owners that may be among the best, with their greatest dot product;

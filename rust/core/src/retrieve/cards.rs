@@ -99,7 +99,7 @@ impl CardIndex {
         query: &[i16],
         k: usize,
         floor: f64,
-        admit: impl Fn(u64) -> bool + Sync,
+        admit: impl Fn(u64) -> bool,
     ) -> Vec<(u64, f64)> {
         self.vectors.search(query, k, floor, admit)
     }
@@ -123,7 +123,7 @@ impl CardIndex {
         frame: &QueryFrame,
         weights: &[f64],
         k: usize,
-        admit: impl Fn(u64) -> bool + Sync,
+        admit: impl Fn(u64) -> bool,
     ) -> Vec<(u64, f64)> {
         let mut query = frame.terms.clone();
         query.extend(frame.predicate_lemmas.iter().cloned());
