@@ -13,6 +13,7 @@ mod first_stage;
 mod gate;
 mod graph;
 mod hybrid;
+mod known;
 mod load;
 mod rank;
 mod read;

@@ -228,7 +228,7 @@ impl Engine {
         t[Term::Role] = role;
         t[Term::Polarity] = w.polarity * polarity;
         t[Term::Owner] = w.owner * one(asker.owns(&c.known.text));
-        t[Term::Hedged] = -w.hedged * one(is_hedged(&c.known.text));
+        t[Term::Hedged] = -w.hedged * one(c.known.is_hedged);
         t[Term::Length] = -w.length * doublings(c.known.words);
         t[Term::SystemOrTool] = -w.system_or_tool * one(aside);
         t[Term::Question] = -w.question * one(only_asks);
@@ -327,22 +327,9 @@ fn what_changed(t: &mut Terms, updates: &Updates, i: usize, now: bool, w: &Ranki
 const DENIALS: [&str; 9] = [
     "no", "not", "never", "none", "nobody", "nothing", "without", "cannot", "neither",
 ];
-/// Words that make a statement a guess.
-const HEDGES: [&str; 6] = [
-    "probably",
-    "most likely",
-    "maybe",
-    "perhaps",
-    "i thought",
-    "not sure",
-];
 
 fn says_no(text: &str) -> bool {
     text.contains("n't") || text.contains("n’t") || DENIALS.iter().any(|w| contains_words(text, w))
-}
-
-fn is_hedged(text: &str) -> bool {
-    HEDGES.iter().any(|w| contains_words(text, w))
 }
 
 /// How often the length of a short turn doubles to that of this one. The best of many

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::deliberate::{Overruled, add_deliberation};
-use super::recent::Known;
+use super::known::Known;
 use super::scan::Scan;
 use super::terms::{Term, Terms};
 use crate::calendar;

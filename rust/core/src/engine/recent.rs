@@ -5,23 +5,12 @@
 //! was erased, by this process or another, everything kept is let go.
 
 use super::Engine;
+use super::known::Known;
 use crate::error::Result;
 use crate::store::Store;
-use crate::text::fold;
-use crate::types::{Facts, InteractionId};
+use crate::types::InteractionId;
 use lru::LruCache;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A turn as the candidates of a recall need it.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    /// What was read from it.
-    pub(super) facts: Facts,
-    /// Its folded text.
-    pub(super) text: String,
-    /// How many words it has.
-    pub(super) words: u32,
-}
 
 /// Of an entry itself: a turn without token vectors is not kept for nothing.
 const ENTRY_BYTES: usize = 96;
@@ -128,9 +117,7 @@ impl Engine {
         let Some((text, facts)) = store.text_and_facts(&self.namespace, id)? else {
             return Ok(None);
         };
-        let text = fold(&text);
-        let words = u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX);
-        let known = Arc::new(Known { facts, text, words });
+        let known = Arc::new(Known::new(facts, &text));
         let shared = Arc::clone(&known);
         self.recent.lock().keep(id, |e| e.known = Some(shared));
         Ok(Some(known))
