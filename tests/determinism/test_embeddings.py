@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -102,7 +101,6 @@ def test_a_processor_without_avx512(texts: list[str], one_thread: OnnxEmbedder) 
     done = subprocess.run(
         [*without_avx512(), sys.executable, "-c", HASHES],
         input=json.dumps(some),
-        env={**os.environ, "OPENBLAS_CORETYPE": "Haswell"},
         capture_output=True,
         text=True,
         check=False,

@@ -18,7 +18,6 @@ use crate::score::survival::logistic;
 use crate::text;
 use crate::types::{InteractionId, Signals};
 use ebbtide_simd::{Question, prefetch};
-use std::iter::repeat_n;
 use std::sync::Arc;
 
 /// Weight of a stop word or punctuation mark in late interaction.
@@ -283,17 +282,13 @@ impl Engine {
     }
 }
 
-/// The texts lie all over the memory: so many before its turn each is asked for.
-const AHEAD: usize = 1;
-
-/// What matches the question's tokens best in each text. On one thread: to start another
+/// What matches the question's tokens best in each text. The texts lie all over the memory,
+/// so each is asked for while the one before it is read. On one thread: to start another
 /// takes as long as it would save, and longer where the processor has other work.
 fn matches(question: &Question, texts: &[Arc<[u8]>]) -> Vec<Matches> {
-    let later = texts.iter().skip(AHEAD).map(Some);
-    let later = later.chain(repeat_n(None, AHEAD));
-    let each = texts.iter().zip(later).map(|(rows, later)| {
-        if let Some(later) = later {
-            prefetch(later);
+    let each = texts.iter().enumerate().map(|(at, rows)| {
+        if let Some(next) = texts.get(at + 1) {
+            prefetch(next);
         }
         Matches::of(question, rows)
     });
