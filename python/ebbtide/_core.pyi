@@ -106,6 +106,10 @@ class StoreHandle:
     def close(self) -> None: ...
 
 @final
+class Weights:
+    def __init__(self, rows: NDArray[np.float32]) -> None: ...
+    def multiply(self, x: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
+
 class MemoryHandle:
     def __new__(
         cls,

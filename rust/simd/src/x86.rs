@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod late;
+pub mod weights;
 
 use super::{Digits, Question, portable};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -1,0 +1,208 @@
+//! Products with a matrix of weights, in f32, whose sums have one order.
+//!
+//! Each number of the result is the sum over the inner dimension from first to last, every
+//! product rounded before it is added: two roundings a step, never a fused one, because not
+//! every processor can fuse. So a row's result is the same bits on every processor, and does
+//! not depend on the rows that it is multiplied with.
+
+use crate::{Kind, Level};
+
+/// Columns that are summed side by side.
+pub(crate) const PANEL: usize = 16;
+/// Rows that share each number of a panel while it is in a register.
+const ROWS: usize = 6;
+/// Rows that stay near the processor while all panels pass by.
+const NEAR: usize = 96;
+
+/// Weights laid out for [`Weights::multiply`].
+#[derive(Debug)]
+pub struct Weights {
+    inner: usize,
+    columns: usize,
+    /// For each panel of columns, for each step of the inner dimension, its numbers.
+    panels: Vec<[f32; PANEL]>,
+}
+
+impl Weights {
+    /// From rows of `inner` numbers, one for each column of the result.
+    ///
+    /// # Panics
+    /// If `inner` is 0 or the rows are not whole.
+    pub fn new(rows: &[f32], inner: usize) -> Self {
+        assert!(rows.len().is_multiple_of(inner), "rows are not whole");
+        let columns = rows.len() / inner;
+        let mut panels = vec![[0.0; PANEL]; columns.div_ceil(PANEL) * inner];
+        for (c, row) in rows.chunks_exact(inner).enumerate() {
+            let panel = &mut panels[c / PANEL * inner..];
+            for (step, x) in panel.iter_mut().zip(row) {
+                step[c % PANEL] = *x;
+            }
+        }
+        Self {
+            inner,
+            columns,
+            panels,
+        }
+    }
+
+    /// Numbers of a row that is multiplied.
+    pub fn inner(&self) -> usize {
+        self.inner
+    }
+
+    /// Numbers of a row of the result.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Fills `out` with the product of every row of `x` and the weights.
+    ///
+    /// # Panics
+    /// If `x` and `out` do not hold as many whole rows.
+    pub fn multiply(&self, x: &[f32], out: &mut [f32]) {
+        let rows = x.len() / self.inner;
+        let fits = x.len() == rows * self.inner && out.len() == rows * self.columns;
+        assert!(fits, "the rows of both sides are as many and whole");
+        self.multiply_at(Level::best(), x, out);
+    }
+
+    fn multiply_at(&self, level: Level, x: &[f32], out: &mut [f32]) {
+        match level.0 {
+            Kind::Portable => multiply_with::<[f32; PANEL]>(self, x, out),
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            // SAFETY: a level is made only where the processor has its instructions.
+            Kind::Avx2 => unsafe { crate::x86::weights::avx2(self, x, out) },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            Kind::Avx512 => unsafe { crate::x86::weights::avx512(self, x, out) },
+        }
+    }
+}
+
+/// The numbers of a panel's step side by side, however many registers they take.
+pub(crate) trait Lanes: Copy {
+    /// Nothing summed.
+    fn zero() -> Self;
+    /// The numbers as they lie.
+    fn load(step: &[f32; PANEL]) -> Self;
+    /// With `a` times each number of the step, rounded, added.
+    fn plus(self, a: f32, step: Self) -> Self;
+    /// The numbers.
+    fn store(self) -> [f32; PANEL];
+}
+
+impl Lanes for [f32; PANEL] {
+    #[inline(always)]
+    fn zero() -> Self {
+        [0.0; PANEL]
+    }
+
+    #[inline(always)]
+    fn load(step: &[f32; PANEL]) -> Self {
+        *step
+    }
+
+    #[inline(always)]
+    fn plus(mut self, a: f32, step: Self) -> Self {
+        for (s, b) in self.iter_mut().zip(step) {
+            *s += a * b;
+        }
+        self
+    }
+
+    #[inline(always)]
+    fn store(self) -> [f32; PANEL] {
+        self
+    }
+}
+
+/// The whole product with one kind of registers.
+#[inline(always)]
+pub(crate) fn multiply_with<L: Lanes>(weights: &Weights, x: &[f32], out: &mut [f32]) {
+    let (inner, columns) = (weights.inner, weights.columns);
+    if columns == 0 {
+        return;
+    }
+    let near = x.chunks(NEAR * inner).zip(out.chunks_mut(NEAR * columns));
+    for (x, out) in near {
+        for (p, panel) in weights.panels.chunks_exact(inner).enumerate() {
+            let blocks = x.chunks(ROWS * inner).zip(out.chunks_mut(ROWS * columns));
+            for (x, out) in blocks {
+                let mut put = |r: usize, sums: [f32; PANEL]| {
+                    let columns = &mut out[r * columns..][..columns][p * PANEL..];
+                    let there = columns.len().min(PANEL);
+                    columns[..there].copy_from_slice(&sums[..there]);
+                };
+                match x.len() / inner {
+                    ROWS => block::<L, ROWS>(panel, x, &mut put),
+                    5 => block::<L, 5>(panel, x, &mut put),
+                    4 => block::<L, 4>(panel, x, &mut put),
+                    3 => block::<L, 3>(panel, x, &mut put),
+                    2 => block::<L, 2>(panel, x, &mut put),
+                    _ => block::<L, 1>(panel, x, &mut put),
+                }
+            }
+        }
+    }
+}
+
+/// `R` rows by one panel.
+#[inline(always)]
+fn block<L: Lanes, const R: usize>(
+    panel: &[[f32; PANEL]],
+    x: &[f32],
+    put: &mut impl FnMut(usize, [f32; PANEL]),
+) {
+    let inner = panel.len();
+    // Slices of the panel's length: the steps below need no check.
+    let rows: [&[f32]; R] = std::array::from_fn(|r| &x[r * inner..][..inner]);
+    let mut sums = [L::zero(); R];
+    for (k, step) in panel.iter().enumerate() {
+        let step = L::load(step);
+        for r in 0..R {
+            sums[r] = sums[r].plus(rows[r][k], step);
+        }
+    }
+    for (r, sum) in sums.into_iter().enumerate() {
+        put(r, sum.store());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// One number after the other, as the head of this file says.
+    fn schoolbook(x: &[f32], weights: &[f32]) -> f32 {
+        let products = x.iter().zip(weights).map(|(x, w)| x * w);
+        products.fold(0.0, |sum, product| sum + product)
+    }
+
+    proptest! {
+        #[test]
+        fn every_width_and_every_company_gives_the_bits_of_the_schoolbook(
+            (inner, weights, x) in (1usize..70, 0usize..40, 0usize..110).prop_flat_map(
+                |(inner, columns, rows)| (
+                    Just(inner),
+                    prop::collection::vec(-3.0f32..3.0, inner * columns),
+                    prop::collection::vec(-3.0f32..3.0, inner * rows),
+                ),
+            ),
+        ) {
+            let laid = Weights::new(&weights, inner);
+            let wanted: Vec<u32> = x
+                .chunks_exact(inner)
+                .flat_map(|x| weights.chunks_exact(inner).map(|w| schoolbook(x, w).to_bits()))
+                .collect();
+            let bits = |out: &[f32]| -> Vec<u32> { out.iter().map(|n| n.to_bits()).collect() };
+            for level in Level::all() {
+                let mut out = vec![f32::NAN; wanted.len()];
+                laid.multiply_at(level, &x, &mut out);
+                prop_assert_eq!(bits(&out), wanted.clone());
+            }
+        }
+    }
+}

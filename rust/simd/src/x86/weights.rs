@@ -1,0 +1,105 @@
+//! The registers that products with weights run in: a panel's step is two of AVX2's or one of
+//! AVX-512's. Compilers spill the portable form's sums; these name what stays in a register.
+
+use crate::weights::{Lanes, PANEL, Weights, multiply_with};
+use std::arch::x86_64::*;
+
+/// [`Weights::multiply`] with AVX2.
+#[target_feature(enable = "avx2")]
+pub fn avx2(weights: &Weights, x: &[f32], out: &mut [f32]) {
+    multiply_with::<Two>(weights, x, out);
+}
+
+/// [`Weights::multiply`] with AVX-512.
+#[target_feature(enable = "avx2,avx512f")]
+pub fn avx512(weights: &Weights, x: &[f32], out: &mut [f32]) {
+    multiply_with::<One>(weights, x, out);
+}
+
+/// Half of a step's numbers.
+const HALF: usize = PANEL / 2;
+
+/// Only [`avx2`] makes any.
+#[derive(Clone, Copy)]
+struct Two(__m256, __m256);
+
+/// Only [`avx512`] makes any.
+#[derive(Clone, Copy)]
+struct One(__m512);
+
+impl Lanes for Two {
+    #[inline(always)]
+    fn zero() -> Self {
+        // SAFETY: who made this kind has the instructions; so below.
+        unsafe { Self(_mm256_setzero_ps(), _mm256_setzero_ps()) }
+    }
+
+    #[inline(always)]
+    fn load(step: &[f32; PANEL]) -> Self {
+        let (low, high) = step.split_at(HALF);
+        // SAFETY: eight readable numbers each; the loads ask for no alignment.
+        unsafe {
+            Self(
+                _mm256_loadu_ps(low.as_ptr()),
+                _mm256_loadu_ps(high.as_ptr()),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn plus(self, a: f32, step: Self) -> Self {
+        // SAFETY: as for `zero`.
+        unsafe {
+            let a = _mm256_set1_ps(a);
+            Self(
+                _mm256_add_ps(self.0, _mm256_mul_ps(a, step.0)),
+                _mm256_add_ps(self.1, _mm256_mul_ps(a, step.1)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn store(self) -> [f32; PANEL] {
+        let mut out = [0.0; PANEL];
+        let (low, high) = out.split_at_mut(HALF);
+        // SAFETY: eight writable numbers each; the stores ask for no alignment.
+        unsafe {
+            _mm256_storeu_ps(low.as_mut_ptr(), self.0);
+            _mm256_storeu_ps(high.as_mut_ptr(), self.1);
+        }
+        out
+    }
+}
+
+impl Lanes for One {
+    #[inline(always)]
+    fn zero() -> Self {
+        // SAFETY: who made this kind has the instructions; so below.
+        unsafe { Self(_mm512_setzero_ps()) }
+    }
+
+    #[inline(always)]
+    fn load(step: &[f32; PANEL]) -> Self {
+        // SAFETY: sixteen readable numbers; the load asks for no alignment.
+        unsafe { Self(_mm512_loadu_ps(step.as_ptr())) }
+    }
+
+    #[inline(always)]
+    fn plus(self, a: f32, step: Self) -> Self {
+        // SAFETY: as for `zero`.
+        unsafe {
+            Self(_mm512_add_ps(
+                self.0,
+                _mm512_mul_ps(_mm512_set1_ps(a), step.0),
+            ))
+        }
+    }
+
+    #[inline(always)]
+    fn store(self) -> [f32; PANEL] {
+        let mut out = [0.0; PANEL];
+        // SAFETY: sixteen writable numbers; the store asks for no alignment.
+        unsafe { _mm512_storeu_ps(out.as_mut_ptr(), self.0) };
+        out
+    }
+}
