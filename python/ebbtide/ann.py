@@ -60,6 +60,7 @@ class Graphs:
         self._folder = None if path is None else _folder(path, namespace)
         self._size = int(config["ann_segment"])
         self._breadth = int(config["ann_ef"])
+        self._hits = int(config["ann_hits"])
         self._built: dict[int, _Segment] = {}
         self._lock = threading.Lock()
         self._library = _UNSEEN
@@ -118,8 +119,10 @@ class Graphs:
         segments = self._built
         if not segments or not vector.any():
             return None
+        # What is near to a question is spread over many segments; scoring it takes its time.
+        wanted = max(self._hits, -(-self._breadth // len(segments)))
         ranges = [(first, first + self._size) for first in segments]
-        return ranges, [i for s in segments.values() for i in s.search(vector, self._breadth)]
+        return ranges, [i for s in segments.values() for i in s.search(vector, wanted)]
 
     def _hnswlib(self) -> Any:
         if self._library is _UNSEEN:
@@ -176,12 +179,12 @@ class _Segment:
         self._index = index
         self._owners = owners
 
-    def search(self, vector: NDArray[np.float32], breadth: int) -> list[int]:
-        """Ids of the turns found, each once."""
+    def search(self, vector: NDArray[np.float32], wanted: int) -> list[int]:
+        """Ids of the turns of the nearest vectors, each once."""
         import numpy as np
 
         unit = vector / np.float32(np.linalg.norm(vector))
-        labels, _ = self._index.knn_query(unit, k=min(breadth, len(self._owners)), num_threads=1)
+        labels, _ = self._index.knn_query(unit, k=min(wanted, len(self._owners)), num_threads=1)
         found: list[int] = np.unique(self._owners[labels[0]]).tolist()
         return found
 

@@ -19,7 +19,9 @@ QUESTIONS = ("harbour lamp", "where is the red boat", "note 7 about tea")
 
 @pytest.fixture
 def graphed(stub: Config) -> Config:
-    return stub.replace(retrieval={"ann_min_vectors": 20, "ann_segment": SIZE, "ann_ef": 12})
+    return stub.replace(
+        retrieval={"ann_min_vectors": 20, "ann_segment": SIZE, "ann_ef": 12, "ann_hits": 12}
+    )
 
 
 def said(count: int, start: int = 0) -> Iterator[dict[str, Any]]:
@@ -123,7 +125,9 @@ def test_a_reader_writes_no_files(graphed: Config, stub: Config, store_path: Pat
 
 def test_what_the_graphs_find_is_ranked_as_ever(graphed: Config, stub: Config) -> None:
     # Asked to keep a whole segment in sight, a graph finds all that a scan does.
-    wide = graphed.replace(retrieval={"ann_min_vectors": 20, "ann_segment": SIZE, "ann_ef": SIZE})
+    wide = graphed.replace(
+        retrieval={"ann_min_vectors": 20, "ann_segment": SIZE, "ann_ef": SIZE, "ann_hits": SIZE}
+    )
     results = []
     for config in (stub, wide):
         with Memory.in_memory(config=config) as memory:

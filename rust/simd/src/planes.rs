@@ -19,6 +19,33 @@ dispatched!(
     split_portable
 );
 
+/// How a row's planes are put together.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// 1 to 256.
+    pub step: u16,
+    /// Length of the low bytes less their middle, rounded up.
+    pub residual: u16,
+}
+
+dispatched!(
+    /// Least numbers that the dot products of a query with rows cannot pass, from those with
+    /// the high bytes: the low bytes less their middle add at most their length times the
+    /// query's. `sum` is that of the query's numbers. The four slices are as long.
+    uppers(dots: &[i32], scales: &[Scale], sum: f64, length: f64, out: &mut [f64]),
+    uppers_portable
+);
+
+#[inline(always)]
+fn uppers_portable(dots: &[i32], scales: &[Scale], sum: f64, length: f64, out: &mut [f64]) {
+    for ((dot, scale), out) in dots.iter().zip(scales).zip(out) {
+        let step = f64::from(scale.step);
+        let middle = step * f64::from(*dot) + 0.5 * (step - 1.0) * sum;
+        // The one more covers the rounding of these lines.
+        *out = middle + (length * f64::from(scale.residual) + 1.0);
+    }
+}
+
 #[inline(always)]
 #[allow(
     clippy::cast_possible_truncation,

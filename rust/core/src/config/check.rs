@@ -156,8 +156,8 @@ fn recall(c: &Config) -> Result<()> {
         &r.stale_policy,
         &["drop", "demote"],
     )?;
-    if r.ann_segment < 1 || r.ann_ef < 1 {
-        return refuse("[retrieval] ann_segment and ann_ef must be at least 1".into());
+    if r.ann_segment < 1 || r.ann_ef < 1 || r.ann_hits < 1 {
+        return refuse("[retrieval] ann_segment, ann_ef and ann_hits must be at least 1".into());
     }
     one_of("retrieval", "fusion", &r.fusion, &["ranking", "rrf"])?;
     for (key, list, length) in [

@@ -150,6 +150,7 @@ pub struct Retrieval {
     pub ann_min_vectors: usize,
     pub ann_segment: u64,
     pub ann_ef: usize,
+    pub ann_hits: usize,
     pub late_interaction: bool,
     pub late_interaction_k: usize,
     pub late_interaction_window: u64,

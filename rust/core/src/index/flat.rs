@@ -8,7 +8,8 @@
 
 use crate::index::top::{Floor, TopK};
 use crate::score::vector::{SCALE, cosine};
-use ebbtide_simd::{Digits, dot_split, planes};
+use ebbtide_simd::planes::{self, Scale};
+use ebbtide_simd::{Digits, dot_split};
 use std::ops::Range;
 
 /// Rows whose bounds are computed together.
@@ -24,15 +25,6 @@ pub struct Flat {
     high: Vec<i8>,
     low: Vec<u8>,
     scales: Vec<Scale>,
-}
-
-/// How a row's planes are put together.
-#[derive(Debug, Clone, Copy)]
-struct Scale {
-    /// 1 to 256.
-    step: u16,
-    /// Length of the low bytes less their middle, rounded up.
-    residual: u16,
 }
 
 /// What a graph search over parts of the vectors found.
@@ -61,16 +53,20 @@ impl Probe {
         }
     }
 
-    /// Least and greatest dot product with a row whose high bytes give `dot`. Clipped
-    /// as the cosine is, so that what ties there ties here.
-    fn bounds(&self, dot: i32, scale: Scale) -> (f64, f64) {
-        let step = f64::from(scale.step);
-        let middle = step * f64::from(dot) + 0.5 * (step - 1.0) * self.sum;
-        // The one more covers the rounding of these lines.
-        let reach = self.length * f64::from(scale.residual) + 1.0;
-        let most = SCALE * SCALE;
-        ((middle - reach).min(most), (middle + reach).min(most))
+    /// The greatest dot product with each row whose high bytes give these.
+    fn uppers(&self, dots: &[i32], scales: &[Scale], out: &mut [f64]) {
+        planes::uppers(dots, scales, self.sum, self.length, out);
     }
+
+    /// The least one, where the greatest is known. The middle lies between them.
+    fn lower(&self, upper: f64, scale: Scale) -> f64 {
+        upper - 2.0 * (self.length * f64::from(scale.residual) + 1.0)
+    }
+}
+
+/// A bound, clipped as the cosine is, so that what ties there ties here.
+fn clipped(bound: f64) -> f64 {
+    bound.min(SCALE * SCALE)
 }
 
 impl Flat {
@@ -189,7 +185,7 @@ impl Flat {
             return self.all(part, promising);
         };
         let d = self.dimension;
-        let mut dots = [0i32; BLOCK];
+        let (mut dots, mut uppers) = ([0; BLOCK], [0.0; BLOCK]);
         let mut at = part.start;
         while at < part.end {
             // An owner's rows stay together; more than a block of them goes unbounded.
@@ -203,23 +199,27 @@ impl Flat {
                 at = end;
                 continue;
             }
-            let dots = &mut dots[..end - at];
+            let (dots, uppers) = (&mut dots[..end - at], &mut uppers[..end - at]);
             digits.dots(&self.high[at * d..end * d], dots);
+            probe.uppers(dots, &self.scales[at..end], uppers);
             let mut row = at;
-            while row < end {
-                let next = self.end_of(row);
-                let (mut lower, mut upper) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-                for r in row..next {
-                    let (least, most) = probe.bounds(dots[r - at], self.scales[r]);
-                    lower = lower.max(least);
-                    upper = upper.max(most);
+            // Few rows of a large memory get past this line.
+            while let Some(skipped) = uppers[row - at..].iter().position(|u| *u >= lows.least()) {
+                let owner = self.owners[row + skipped];
+                let others = |o: &u64| *o != owner;
+                let before = self.owners[at..row + skipped].iter().rposition(others);
+                let first = at + before.map_or(0, |other| other + 1);
+                row = self.end_of(first);
+                if admit(owner) {
+                    let (mut lower, mut upper) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+                    for r in first..row {
+                        let bound = uppers[r - at];
+                        lower = lower.max(probe.lower(bound, self.scales[r]));
+                        upper = upper.max(bound);
+                    }
+                    promising.push((clipped(upper), first..row));
+                    lows.push(clipped(lower));
                 }
-                let owner = self.owners[row];
-                if upper >= lows.least() && admit(owner) {
-                    promising.push((upper, row..next));
-                    lows.push(lower);
-                }
-                row = next;
             }
             at = end;
         }
@@ -394,9 +394,11 @@ mod tests {
             flat.push(5, &small, 16);
             let probe = Probe::of(&q);
             if let Some(digits) = &probe.digits {
-                let mut dots = [0];
+                let (mut dots, mut most) = ([0], [0.0]);
                 digits.dots(&flat.high, &mut dots);
-                let (least, most) = probe.bounds(dots[0], flat.scales[0]);
+                probe.uppers(&dots, &flat.scales, &mut most);
+                let [most] = most;
+                let least = probe.lower(most, flat.scales[0]);
                 let exact = f64::from(crate::score::vector::dot(&q, &small));
                 prop_assert!(least <= exact && exact <= most);
             }
