@@ -60,7 +60,7 @@ impl Engine {
         config: &Config,
         reach: usize,
         graph: &Found,
-        admit: &impl Fn(InteractionId) -> bool,
+        admit: &(impl Fn(InteractionId) -> bool + Sync),
     ) -> Vec<Candidate> {
         let (r, frame) = (&config.retrieval, &query.frame);
         let k = r
@@ -125,7 +125,7 @@ impl Engine {
         query: &Query,
         k: usize,
         floor: f64,
-        admit: &impl Fn(u64) -> bool,
+        admit: &(impl Fn(u64) -> bool + Sync),
     ) -> Hits {
         if self.cards.embedded() {
             return self.cards.semantic(&query.vector, k, floor, admit);

@@ -77,7 +77,7 @@ impl Gate {
         &self,
         query: &[i16],
         c: &Rpe,
-        admit: impl Fn(&TurnMeta) -> bool,
+        admit: impl Fn(&TurnMeta) -> bool + Sync,
     ) -> Vec<(InteractionId, f64)> {
         let newest = self.skipped.keys().rev();
         let Some(oldest) = newest.take(c.shadow_size).min().copied() else {

@@ -11,9 +11,15 @@ use crate::score::vector::{SCALE, cosine};
 use ebbtide_simd::planes::{self, Scale};
 use ebbtide_simd::{Digits, dot_split};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows whose bounds are computed together.
 const BLOCK: usize = 512;
+/// From so many rows on a second thread helps: below, it saves less than it now and then
+/// takes to start.
+const SHARED: usize = if cfg!(test) { 32 } else { 524_288 };
+/// Rows that a thread takes at a time.
+const PIECE: usize = if cfg!(test) { 10 } else { 32_768 };
 /// Below so many rows for each hit wanted, the bounds rule out too little to pay.
 const FEW: usize = 4;
 
@@ -100,7 +106,7 @@ impl Flat {
         query: &[i16],
         k: usize,
         floor: f64,
-        admit: impl Fn(u64) -> bool,
+        admit: impl Fn(u64) -> bool + Sync,
     ) -> Vec<(u64, f64)> {
         self.search_rest(query, k, floor, &Found::default(), admit)
     }
@@ -113,7 +119,7 @@ impl Flat {
         k: usize,
         floor: f64,
         found: &Found,
-        admit: impl Fn(u64) -> bool,
+        admit: impl Fn(u64) -> bool + Sync,
     ) -> Vec<(u64, f64)> {
         if k == 0 || query.len() != self.dimension || query.iter().all(|x| *x == 0) {
             return Vec::new();
@@ -124,8 +130,10 @@ impl Flat {
         for part in self.rest(&found.ranges) {
             if part.len() <= FEW * k || probe.digits.is_none() {
                 self.all(part, &mut promising);
-            } else {
+            } else if part.len() < SHARED {
                 self.scan(&probe, part, &mut lows, &mut promising, &admit);
+            } else {
+                self.scan_shared(&probe, part, &mut lows, &mut promising, &admit);
             }
         }
         let hits = found.owners.iter().map(|o| self.rows_of(*o));
@@ -169,6 +177,41 @@ impl Flat {
             promising.push((f64::INFINITY, at..end));
             at = end;
         }
+    }
+
+    /// The same as [`Flat::scan`], with another thread's help. Each takes the next piece, so
+    /// that one that is late only does less. What is promising may be more and in another
+    /// order; what is best of it is the same.
+    fn scan_shared(
+        &self,
+        probe: &Probe,
+        part: Range<usize>,
+        lows: &mut Floor,
+        promising: &mut Vec<(f64, Range<usize>)>,
+        admit: &(impl Fn(u64) -> bool + Sync),
+    ) {
+        // An owner's rows stay together.
+        let edge = |row: usize| match row < part.end {
+            true => self.first_row(self.owners[row]),
+            false => part.end,
+        };
+        let pieces = AtomicUsize::new(0);
+        let take = |lows: &mut Floor, promising: &mut _| loop {
+            let row = part.start + PIECE * pieces.fetch_add(1, Ordering::Relaxed);
+            if row >= part.end {
+                break;
+            }
+            self.scan(probe, edge(row)..edge(row + PIECE), lows, promising, admit);
+        };
+        let (mut other, mut found) = (lows.beside(), Vec::new());
+        std::thread::scope(|scope| {
+            // Where the system gives no thread, this one takes every piece.
+            let helper = std::thread::Builder::new();
+            let _ = helper.spawn_scoped(scope, || take(&mut other, &mut found));
+            take(lows, promising);
+        });
+        lows.join(&other);
+        promising.append(&mut found);
     }
 
     /// Notes the owners that may be among the best, with their greatest dot product;

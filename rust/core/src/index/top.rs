@@ -114,6 +114,23 @@ impl Floor {
         }
     }
 
+    /// Another for scores that this one does not see.
+    pub fn beside(&self) -> Self {
+        Self {
+            k: self.k,
+            scores: Vec::new(),
+            least: self.least,
+        }
+    }
+
+    /// Takes into account what the one [beside](Floor::beside) it has seen.
+    pub fn join(&mut self, other: &Self) {
+        self.least = self.least.max(other.least);
+        for score in &other.scores {
+            self.push(*score);
+        }
+    }
+
     /// Raises the bound to the `k`th best score so far, where there are as many.
     pub fn settle(&mut self) {
         if self.scores.len() < self.k {
@@ -147,6 +164,13 @@ mod tests {
         }
         floor.settle();
         assert_eq!(floor.least(), 0.7);
+        let mut other = floor.beside();
+        for score in [0.8, 0.2] {
+            other.push(score);
+        }
+        floor.join(&other);
+        floor.settle();
+        assert_eq!(floor.least(), 0.8);
         assert!(!TopK::new(0).keeps(1.0, 0));
         assert_eq!(TopK::new(0).least(), f64::INFINITY);
     }

@@ -99,7 +99,7 @@ impl CardIndex {
         query: &[i16],
         k: usize,
         floor: f64,
-        admit: impl Fn(u64) -> bool,
+        admit: impl Fn(u64) -> bool + Sync,
     ) -> Vec<(u64, f64)> {
         self.vectors.search(query, k, floor, admit)
     }

@@ -40,7 +40,7 @@ pub fn neighbours(p: &RecurrencePolicy) -> usize {
 pub fn judge<'a>(
     unit: &Unit,
     units: &Flat,
-    promoted: impl Fn(InteractionId) -> bool,
+    promoted: impl Fn(InteractionId) -> bool + Sync,
     episodes: impl Iterator<Item = &'a Episode>,
     p: &RecurrencePolicy,
 ) -> Verdict {
