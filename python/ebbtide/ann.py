@@ -14,7 +14,7 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,8 @@ _LINKS = 32
 """Neighbours of a vector in the graph (``M``)."""
 _BREADTH = 200
 """Vectors kept in sight while one is put in (``ef_construction``)."""
+_SHARED = 4
+"""Segments from which on a second thread helps to search them."""
 _SEED = 100
 """Of every segment's layers."""
 _SCALE = 32767.0
@@ -122,7 +124,7 @@ class Graphs:
         # What is near to a question is spread over many segments; scoring it takes its time.
         wanted = max(self._hits, -(-self._breadth // len(segments)))
         ranges = [(first, first + self._size) for first in segments]
-        return ranges, [i for s in segments.values() for i in s.search(vector, wanted)]
+        return ranges, _search(list(segments.values()), vector, wanted)
 
     def _hnswlib(self) -> Any:
         if self._library is _UNSEEN:
@@ -187,6 +189,28 @@ class _Segment:
         labels, _ = self._index.knn_query(unit, k=min(wanted, len(self._owners)), num_threads=1)
         found: list[int] = np.unique(self._owners[labels[0]]).tolist()
         return found
+
+
+def _search(segments: Sequence[_Segment], vector: NDArray[np.float32], wanted: int) -> list[int]:
+    """What each segment finds, in the order of the segments; from some on, by two threads."""
+    found: list[list[int]] = [[] for _ in segments]
+    places = iter(range(len(segments)))
+
+    def take() -> None:
+        for place in places:
+            found[place] = segments[place].search(vector, wanted)
+
+    if len(segments) < _SHARED:
+        take()
+    else:
+        from concurrent.futures import ThreadPoolExecutor
+
+        # Each takes the next segment; hnswlib lets the other thread run meanwhile.
+        with ThreadPoolExecutor(1) as helper:
+            helped = helper.submit(take)
+            take()
+            helped.result()
+    return [i for ids in found for i in ids]
 
 
 _UNSEEN = object()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, Memory, Store
+from ebbtide import Config, Memory, Store, ann
 
 pytest.importorskip("hnswlib")
 
@@ -135,6 +135,24 @@ def test_what_the_graphs_find_is_ranked_as_ever(graphed: Config, stub: Config) -
             filtered = memory.retrieve(QUESTIONS[0], filters={"speaker": "ana"})
             results.append((answers(memory), [e.turn.interaction_id for e in filtered]))
     assert results[0] == results[1]
+
+
+def test_a_second_thread_changes_nothing(graphed: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.in_memory(config=graphed) as memory:
+        memory.add_many(said(6 * SIZE + 3))
+        assert memory.stats()["graph"]["segments"] == 6
+        together = [answers(memory) for _ in range(5)]
+        monkeypatch.setattr(ann, "_SHARED", 100)
+        assert together == [answers(memory)] * 5
+
+        def fails(segment: Any, *args: Any) -> list[int]:
+            raise RuntimeError("broken graph")
+
+        monkeypatch.setattr(ann._Segment, "search", fails)
+        for shared in (1, 100):
+            monkeypatch.setattr(ann, "_SHARED", shared)
+            with pytest.raises(RuntimeError, match="broken graph"):
+                memory.retrieve(QUESTIONS[0])
 
 
 def test_without_the_library_every_vector_is_compared(
