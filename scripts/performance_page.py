@@ -4,7 +4,8 @@
 
 Files: ``bench.json`` (ebbtide bench), ``replay.json``, ``scale.json``, ``write_path.json``,
 ``million.json`` and ``peer.json`` (scripts of the same names in benches/), and in
-``criterion`` what ``cargo bench`` left there. What is missing is left out of the page.
+``criterion`` what ``cargo bench`` left there. What is missing is left out of the page. A
+``remark`` in ``peer.json`` says where its rows were measured otherwise.
 """
 
 from __future__ import annotations
@@ -178,7 +179,7 @@ def peer(found: dict[str, Any]) -> Iterator[str]:
     named = model if "8-bit" in model else "its own precision, float32"
     yield (
         "The same turns and questions in one run, alternating; medians. Embedding model of "
-        f"`dmf-memory`: {named}."
+        f"`dmf-memory`: {named}. {found.get('remark', '')}".rstrip()
     )
     yield ""
     pairs = [("replay, turns/s", found["replay"])]

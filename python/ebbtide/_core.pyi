@@ -107,9 +107,10 @@ class StoreHandle:
 
 @final
 class Weights:
-    def __init__(self, rows: NDArray[np.float32]) -> None: ...
+    def __new__(cls, rows: NDArray[np.float32]) -> Weights: ...
     def multiply(self, x: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
 
+@final
 class MemoryHandle:
     def __new__(
         cls,

@@ -121,10 +121,13 @@ class Graphs:
         segments = self._built
         if not segments or not vector.any():
             return None
+        import numpy as np
+
         # What is near to a question is spread over many segments; scoring it takes its time.
         wanted = max(self._hits, -(-self._breadth // len(segments)))
         ranges = [(first, first + self._size) for first in segments]
-        return ranges, _search(list(segments.values()), vector, wanted)
+        unit = vector / np.float32(np.linalg.norm(vector))
+        return ranges, _search(list(segments.values()), unit, wanted)
 
     def _hnswlib(self) -> Any:
         if self._library is _UNSEEN:
@@ -181,24 +184,23 @@ class _Segment:
         self._index = index
         self._owners = owners
 
-    def search(self, vector: NDArray[np.float32], wanted: int) -> list[int]:
+    def search(self, unit: NDArray[np.float32], wanted: int) -> list[int]:
         """Ids of the turns of the nearest vectors, each once."""
         import numpy as np
 
-        unit = vector / np.float32(np.linalg.norm(vector))
         labels, _ = self._index.knn_query(unit, k=min(wanted, len(self._owners)), num_threads=1)
         found: list[int] = np.unique(self._owners[labels[0]]).tolist()
         return found
 
 
-def _search(segments: Sequence[_Segment], vector: NDArray[np.float32], wanted: int) -> list[int]:
+def _search(segments: Sequence[_Segment], unit: NDArray[np.float32], wanted: int) -> list[int]:
     """What each segment finds, in the order of the segments; from some on, by two threads."""
     found: list[list[int]] = [[] for _ in segments]
     places = iter(range(len(segments)))
 
     def take() -> None:
         for place in places:
-            found[place] = segments[place].search(vector, wanted)
+            found[place] = segments[place].search(unit, wanted)
 
     if len(segments) < _SHARED:
         take()

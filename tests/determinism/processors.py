@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
-__all__ = ["without_avx512"]
+__all__ = ["output", "without_avx512"]
 
 _WIDE = """
 import numpy
@@ -37,3 +40,31 @@ def without_avx512() -> list[str]:
     )
     assert told.stdout.split() == ["True", "False"]
     return command
+
+
+def output(
+    program: str,
+    given: Any,
+    *arguments: str,
+    processor: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> Any:
+    """What a Python program prints as JSON that is given JSON, in a process of its own.
+
+    Args:
+        program: Its text.
+        given: What it reads from standard input.
+        arguments: Its arguments.
+        processor: What stands before the command, such as :func:`without_avx512`.
+        env: Its environment; this process' by default.
+    """
+    done = subprocess.run(
+        [*processor, sys.executable, "-c", program, *arguments],
+        input=json.dumps(given),
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import pytest
 
 import ebbtide
 
-from .processors import without_avx512
+from .processors import output, without_avx512
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(ebbtide.__file__).parent
@@ -44,16 +42,8 @@ print(json.dumps([ebbtide._core.__file__, found]))
 
 
 def digests(package: Path, turns: list[dict[str, Any]], processor: Sequence[str] = ()) -> list[str]:
-    done = subprocess.run(
-        [*processor, sys.executable, "-c", DIGESTS, str(ROOT / "tests")],
-        input=json.dumps(turns),
-        env={**os.environ, "PYTHONPATH": str(package.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    core, found = json.loads(done.stdout)
+    env = {**os.environ, "PYTHONPATH": str(package.parent)}
+    core, found = output(DIGESTS, turns, str(ROOT / "tests"), processor=processor, env=env)
     assert Path(core).parent == package
     assert isinstance(found, list)
     return found

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +13,7 @@ from ebbtide.analysis.canonical import canonical_passages
 from ebbtide.analysis.embedding import OnnxEmbedder, Passage
 from ebbtide.evals.datasets import load_conversations
 
-from .processors import without_avx512
+from .processors import output, without_avx512
 
 HASHES = """
 import json, sys
@@ -98,12 +95,5 @@ def test_every_turn(texts: list[str], one_thread: OnnxEmbedder, two_threads: Onn
 @pytest.mark.timeout(3600)
 def test_a_processor_without_avx512(texts: list[str], one_thread: OnnxEmbedder) -> None:
     some = sorted(texts, key=len)[:: len(texts) // 50][:50]
-    done = subprocess.run(
-        [*without_avx512(), sys.executable, "-c", HASHES],
-        input=json.dumps(some),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [raw(one_thread.encode([text])[0]) for text in some]
+    found = output(HASHES, some, processor=without_avx512())
+    assert found == [raw(one_thread.encode([text])[0]) for text in some]

@@ -2,9 +2,8 @@
 //! returned without a copy.
 
 use crate::convert::unit_vectors;
-use crate::{detached, raise};
+use crate::{detached, refused};
 use ebbtide_core::config::{MemoryTiers, TemporalDecay};
-use ebbtide_core::error::{Code, Error};
 use ebbtide_core::kernels::{self, Postings};
 use numpy::ndarray::{Dimension, Ix1, Ix2};
 use numpy::{
@@ -15,10 +14,6 @@ use pyo3::prelude::*;
 
 type Scored<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<u8>>);
 type Hits<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
-
-fn refused(py: Python<'_>, message: String) -> PyErr {
-    raise(py, &Error::new(Code::InputFacts, message))
-}
 
 /// An argument as an array of that type, read where it lies.
 fn array<'py, T: Element, D: Dimension>(

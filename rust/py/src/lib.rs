@@ -42,6 +42,11 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
+/// The Python exception for arrays that do not fit.
+pub fn refused(py: Python<'_>, message: String) -> PyErr {
+    raise(py, &Error::new(Code::InputFacts, message))
+}
+
 /// Runs `work` without the GIL and maps its error.
 pub fn detached<T: Send>(
     py: Python<'_>,

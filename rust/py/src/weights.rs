@@ -1,7 +1,6 @@
 //! A layer's weights as Python holds them.
 
-use crate::raise;
-use ebbtide_core::error::{Code, Error};
+use crate::refused;
 use ebbtide_simd::weights::Weights;
 use numpy::{PyReadonlyArray2, PyReadwriteArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -40,8 +39,4 @@ impl LaidWeights {
         py.detach(|| self.0.multiply(x, out));
         Ok(())
     }
-}
-
-fn refused(py: Python<'_>, message: String) -> PyErr {
-    raise(py, &Error::new(Code::InputFacts, message))
 }

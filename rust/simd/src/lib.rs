@@ -89,18 +89,19 @@ fn has_avx512() -> bool {
 macro_rules! dispatch {
     ($level:expr, $name:ident($($arg:expr),*)) => {
         match $level.0 {
-            Kind::Portable => portable::$name($($arg),*),
+            $crate::Kind::Portable => $crate::portable::$name($($arg),*),
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             // SAFETY: a level is made only where the processor has its instructions.
-            Kind::Avx2 => unsafe { x86::avx2::$name($($arg),*) },
+            $crate::Kind::Avx2 => unsafe { $crate::x86::avx2::$name($($arg),*) },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             // SAFETY: as above.
-            Kind::Avx512 => unsafe { x86::avx512::$name($($arg),*) },
+            $crate::Kind::Avx512 => unsafe { $crate::x86::avx512::$name($($arg),*) },
         }
     };
 }
+pub(crate) use dispatch;
 
 /// Dot product of two 16-bit vectors, over the length of the shorter.
 pub fn dot(a: &[i16], b: &[i16]) -> i32 {

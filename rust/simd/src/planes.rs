@@ -28,10 +28,20 @@ pub struct Scale {
     pub residual: u16,
 }
 
+impl Scale {
+    /// How far a row's dot product with a query of that length may lie from the middle that
+    /// the high bytes give: the low bytes less their middle add at most their length times
+    /// the query's. The one more covers the rounding of the middle.
+    #[inline(always)]
+    pub fn reach(self, length: f64) -> f64 {
+        length * f64::from(self.residual) + 1.0
+    }
+}
+
 dispatched!(
-    /// Least numbers that the dot products of a query with rows cannot pass, from those with
-    /// the high bytes: the low bytes less their middle add at most their length times the
-    /// query's. `sum` is that of the query's numbers. The four slices are as long.
+    /// Numbers that the dot products of a query with rows cannot pass, from those with the
+    /// high bytes: the middle and the [reach](Scale::reach). `sum` is that of the query's
+    /// numbers, `length` the query's. The three slices are as long.
     uppers(dots: &[i32], scales: &[Scale], sum: f64, length: f64, out: &mut [f64]),
     uppers_portable
 );
@@ -41,8 +51,7 @@ fn uppers_portable(dots: &[i32], scales: &[Scale], sum: f64, length: f64, out: &
     for ((dot, scale), out) in dots.iter().zip(scales).zip(out) {
         let step = f64::from(scale.step);
         let middle = step * f64::from(*dot) + 0.5 * (step - 1.0) * sum;
-        // The one more covers the rounding of these lines.
-        *out = middle + (length * f64::from(scale.residual) + 1.0);
+        *out = middle + scale.reach(length);
     }
 }
 

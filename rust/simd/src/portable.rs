@@ -1,7 +1,13 @@
 //! The forms that run anywhere, and the definition of what the others compute.
 
 use super::packed::{row_bytes, unpack};
+use super::weights::{PANEL, Weights, multiply_with};
 use super::{Digits, Question};
+
+#[inline(always)]
+pub fn multiply(weights: &Weights, x: &[f32], out: &mut [f32]) {
+    multiply_with::<[f32; PANEL]>(weights, x, out);
+}
 
 #[inline(always)]
 pub fn dot(a: &[i16], b: &[i16]) -> i32 {

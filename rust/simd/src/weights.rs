@@ -5,7 +5,7 @@
 //! every processor can fuse. So a row's result is the same bits on every processor, and does
 //! not depend on the rows that it is multiplied with.
 
-use crate::{Kind, Level};
+use crate::{Level, dispatch};
 
 /// Columns that are summed side by side.
 pub(crate) const PANEL: usize = 16;
@@ -67,17 +67,7 @@ impl Weights {
     }
 
     fn multiply_at(&self, level: Level, x: &[f32], out: &mut [f32]) {
-        match level.0 {
-            Kind::Portable => multiply_with::<[f32; PANEL]>(self, x, out),
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            // SAFETY: a level is made only where the processor has its instructions.
-            Kind::Avx2 => unsafe { crate::x86::weights::avx2(self, x, out) },
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            // SAFETY: as above.
-            Kind::Avx512 => unsafe { crate::x86::weights::avx512(self, x, out) },
-        }
+        dispatch!(level, multiply(self, x, out));
     }
 }
 

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 mod late;
-pub mod weights;
+mod weights;
 
 use super::{Digits, Question, portable};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -18,6 +18,7 @@ pub fn prefetch(line: &[u8]) {
 
 /// The portable forms: the compiler turns their sums of products into `vpmaddwd`.
 pub mod avx2 {
+    pub use super::weights::avx2 as multiply;
     use super::{Digits, Question, portable};
 
     #[target_feature(enable = "avx2")]
@@ -45,6 +46,7 @@ pub mod avx2 {
 /// unsigned by adding 128, and 128 times the other side's sum is taken off again.
 pub mod avx512 {
     pub use super::late::best;
+    pub use super::weights::avx512 as multiply;
     use super::{Digits, portable};
     use std::arch::x86_64::*;
 

@@ -66,7 +66,7 @@ impl Probe {
 
     /// The least one, where the greatest is known. The middle lies between them.
     fn lower(&self, upper: f64, scale: Scale) -> f64 {
-        upper - 2.0 * (self.length * f64::from(scale.residual) + 1.0)
+        upper - 2.0 * scale.reach(self.length)
     }
 }
 
