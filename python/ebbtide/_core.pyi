@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __all__ = [
     "MemoryHandle",
     "StoreHandle",
+    "Weights",
     "__version__",
     "build",
     "count_tokens",
