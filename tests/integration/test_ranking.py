@@ -135,6 +135,13 @@ CASES: list[tuple[str, list[dict[str, Any]], str, list[int | None], dict[str, An
         [-1, 0],
         {},
     ),
+    (
+        "remark",
+        [said("Great, thanks!"), said("The key is here."), said("brb, getting the key")],
+        "Where is the key?",
+        [-1, 0, -1],
+        {},
+    ),
     ("social", [said("Thanks!"), said("The key is here.")], "Where is the key?", [-1, 0], {}),
     (
         "bm25",

@@ -1,4 +1,4 @@
-"""Windows of recall: a remark between a question and its answer does not part them."""
+"""Windows of recall: what is beside the point does not part a question and its answer."""
 
 from __future__ import annotations
 
@@ -44,8 +44,13 @@ def beside(memory: Memory, text: str) -> float:
     return float(row["terms"].get("bm25_neighbours", 0.0))
 
 
+def by_vectors(stub: Config) -> Config:
+    """Nothing is a remark by its words."""
+    return stub.with_embedder(Topics()).replace(ranking={"remark": 0.0})
+
+
 def test_remarks_between_are_stepped_over(stub: Config) -> None:
-    config = stub.with_embedder(Topics())
+    config = by_vectors(stub)
     with Memory.in_memory(config=config) as memory:
         memory.add_many(told("beach", "rain"))
         assert beside(memory, "the northern one") > 0
@@ -56,7 +61,7 @@ def test_remarks_between_are_stepped_over(stub: Config) -> None:
 
 
 def test_in_a_small_memory_nothing_is(stub: Config) -> None:
-    with Memory.in_memory(config=stub.with_embedder(Topics())) as memory:
+    with Memory.in_memory(config=by_vectors(stub)) as memory:
         memory.add_many(told("beach", "rain", before=23))
         assert len(memory) == 29
         assert beside(memory, "the northern one") == 0
@@ -65,7 +70,7 @@ def test_in_a_small_memory_nothing_is(stub: Config) -> None:
 
 
 def test_what_is_taken_up_is_no_remark(stub: Config) -> None:
-    with Memory.in_memory(config=stub.with_embedder(Topics())) as memory:
+    with Memory.in_memory(config=by_vectors(stub)) as memory:
         memory.add_many(told("beach one", "beach two"))
         assert beside(memory, "the northern one") == 0, "they speak to each other"
 

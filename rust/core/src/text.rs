@@ -108,11 +108,13 @@ fn remembered<T: Clone>(memo: &mut Memo<T>, word: &str, make: impl FnOnce() -> T
 
 /// Words of a text without a language model: runs of letters and digits, folded.
 pub fn words(text: &str) -> Vec<String> {
-    fold(text)
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty())
-        .map(str::to_owned)
-        .collect()
+    words_of(&fold(text)).map(str::to_owned).collect()
+}
+
+/// The same of a text that is folded already.
+pub fn words_of(folded: &str) -> impl Iterator<Item = &str> {
+    let runs = folded.split(|c: char| !c.is_alphanumeric());
+    runs.filter(|w| !w.is_empty())
 }
 
 fn is_cjk(c: char) -> bool {

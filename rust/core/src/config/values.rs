@@ -179,6 +179,7 @@ pub struct Ranking {
     pub speaker: f64,
     pub answer: f64,
     pub question: f64,
+    pub remark: f64,
     pub time: f64,
     pub entities: f64,
     pub reply: f64,

@@ -3,10 +3,12 @@
 //!
 //! Half dense, half BM25, each scaled over the candidates. A turn next to a good one
 //! is worth a look too: replies often share no word with the question. So half of
-//! the best neighbour's score is added, and a little for a named speaker.
+//! the best neighbour's score is added, and a little for a named speaker. Remarks that
+//! the talk is not about are nobody's neighbour, and stand back as they do in the ranking.
 
 use super::Engine;
 use super::read::{BM25, Candidate, RAW_SEMANTIC};
+use crate::config::Config;
 use crate::order::best_first;
 use crate::retrieve::{Query, late};
 use crate::types::InteractionId;
@@ -24,9 +26,11 @@ impl Engine {
         pool: &mut [Candidate],
         query: &Query,
         stems: &[String],
-        window: u64,
+        config: &Config,
         keep: usize,
     ) {
+        let window = config.retrieval.late_interaction_window;
+        let aside = config.ranking.remark;
         let mut ids: Vec<InteractionId> = pool.iter().map(|c| c.id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -36,6 +40,7 @@ impl Engine {
         let own = self.own_scores(pool, &ids, query, stems);
         let places: Vec<Option<usize>> = ids.iter().map(|id| self.turns.position(*id)).collect();
         let reach = usize::try_from(window).unwrap_or(usize::MAX);
+        let remark = |p: &usize| aside > 0.0 && self.turns.standing(*p).remark;
         let score = |i: usize| {
             let Some(place) = places[i] else {
                 return own[i];
@@ -45,10 +50,12 @@ impl Engine {
             let before = (0..i).rev().take_while(near);
             let best = before
                 .chain((i + 1..ids.len()).take_while(near))
+                .filter(|j| !places[*j].as_ref().is_some_and(remark))
                 .fold(0.0, |a, j| f64::max(a, own[j]));
             let speaker = self.turns.get(&ids[i]).and_then(|m| m.speaker.as_deref());
             let named = speaker.is_some_and(|s| query.frame.speakers.iter().any(|x| x == s));
-            own[i] + NEIGHBOUR * best + SPEAKER * f64::from(u8::from(named))
+            let one = |yes: bool| f64::from(u8::from(yes));
+            own[i] + NEIGHBOUR * best + SPEAKER * one(named) - aside * one(remark(&place))
         };
         let mut order: Vec<(f64, InteractionId)> =
             (0..ids.len()).map(|i| (score(i), ids[i])).collect();

@@ -156,15 +156,16 @@ impl Engine {
         if conflict {
             surprise = surprise.max(c.conflict_surprise);
         }
+        let names = self.taking_part(analysed.turn.speaker.as_deref());
         let said = Said {
             text: &analysed.turn.text,
             role: &analysed.turn.role,
             facts: &analysed.facts,
             provenance: analysed.turn.provenance.as_ref(),
-            speakers: &self.taking_part(analysed.turn.speaker.as_deref()),
+            takes_part: &|name| names.contains(name),
             off_thread: rpe::off_thread(
                 thread,
-                &self.gate.of_notes(c.window, |v| v.thread),
+                self.gate.of_notes(c.window, |v| v.thread),
                 self.turns.len(),
                 c,
             ),

@@ -185,7 +185,8 @@ impl Engine {
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
         let meta = self.meta_of(turn, facts);
         self.turns.insert(id, meta);
-        self.measure_around(id);
+        self.measure_around(id, &derived.vectors);
+        self.place_in_thread(turn, derived);
     }
 
     pub(super) fn meta_of(&mut self, turn: &StoredTurn, facts: &Facts) -> TurnMeta {
@@ -227,6 +228,7 @@ impl Engine {
         if let Some(at) = self.turns.position(id) {
             self.turns.remove(&id);
             self.measure_again(at);
+            self.place_again(at);
         }
         self.active.remove(id);
         self.lineage.remove(id);

@@ -18,6 +18,7 @@ mod load;
 mod rank;
 mod read;
 mod recent;
+mod remarks;
 mod render;
 mod scan;
 mod shipping;

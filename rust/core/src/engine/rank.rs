@@ -59,7 +59,7 @@ impl Engine {
         c: &Config,
     ) -> Result<()> {
         let (r, w) = (&c.retrieval, &c.ranking);
-        let windows = Windows::new(&self.turns, r);
+        let windows = Windows::new(&self.turns, c);
         let around = Around::new(pool, &windows);
         let by_words = self.bm25.terms(stems).scores(around.ids());
         let asked = self.lexical.terms(&query.frame.name_free_terms);
@@ -231,6 +231,7 @@ impl Engine {
         t[Term::Length] = -w.length * doublings(c.known.words);
         t[Term::SystemOrTool] = -w.system_or_tool * one(aside);
         t[Term::Question] = -w.question * one(only_asks);
+        t[Term::Remark] = -w.remark * one(self.turns.is_remark(c.id));
         t[Term::Social] = -w.social * c.answerability.penalties[1];
     }
 

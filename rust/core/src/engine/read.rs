@@ -263,7 +263,7 @@ impl Engine {
         let found = pool.len();
         if fused {
             let keep = r.late_interaction_k.max(reach).max(1);
-            self.first_stage(&mut pool, query, &stems, r.late_interaction_window, keep);
+            self.first_stage(&mut pool, query, &stems, config, keep);
         }
         if let Some(scan) = scan {
             self.take_in(&mut pool, scan);

@@ -28,6 +28,7 @@ pub(super) enum Term {
     Owner,
     Polarity,
     Question,
+    Remark,
     Reply,
     Role,
     Rrf,
@@ -39,7 +40,7 @@ pub(super) enum Term {
     Update,
 }
 
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 31] = [
     "anchor",
     "answer",
     "answerability",
@@ -61,6 +62,7 @@ const NAMES: [&str; 30] = [
     "owner",
     "polarity",
     "question",
+    "remark",
     "reply",
     "role",
     "rrf",

@@ -1,13 +1,13 @@
-//! Which turns lie beside one in the talk: its window. Remarks that nothing around
-//! them has to do with are stepped over, so that one between a question and its answer
-//! does not part them.
+//! Which turns lie beside one in the talk: its window. Turns that nothing around them
+//! has to do with are stepped over, as remarks are, so that one between a question and
+//! its answer does not part them.
 //!
 //! How near a turn is to the turns around it follows from the vectors alone and is kept
 //! beside the turns, never stored: a memory that is reopened knows the same.
 
 use super::Engine;
 use super::turns::Turns;
-use crate::config::Retrieval;
+use crate::config::Config;
 use crate::types::InteractionId;
 
 /// Turns on each side that a turn may have to do with.
@@ -66,19 +66,23 @@ pub(super) struct Windows<'a> {
     reach: usize,
     /// Turns of a lower level are stepped over.
     least: f64,
+    /// Whether remarks are stepped over, whatever their level.
+    talk_alone: bool,
 }
 
 impl<'a> Windows<'a> {
     /// The bound is taken from the memory's own cosines too: those of speakers without
-    /// names, or of a list of sundry facts, lie lower, and there nothing is a remark
-    /// beside the point.
-    pub(super) fn new(turns: &'a Turns, r: &Retrieval) -> Self {
+    /// names, or of a list of sundry facts, lie lower, and there nothing is beside
+    /// the point.
+    pub(super) fn new(turns: &'a Turns, c: &Config) -> Self {
+        let r = &c.retrieval;
         let quartile = turns.levels().upper_quartile();
         let bound = quartile.map_or(0.0, |q| r.aside_below.min(q - r.aside_margin));
         Self {
             turns,
             reach: usize::try_from(r.late_interaction_window).unwrap_or(usize::MAX),
             least: bound * 255.0,
+            talk_alone: c.ranking.remark > 0.0,
         }
     }
 
@@ -99,6 +103,9 @@ impl<'a> Windows<'a> {
         };
         let steps = reach.saturating_mul(STEPS);
         let belongs = |place: &usize| {
+            if self.talk_alone && self.turns.standing(*place).remark {
+                return false;
+            }
             let level = self.turns.level(*place);
             level == 0 || f64::from(level) >= self.least
         };
@@ -114,17 +121,16 @@ impl<'a> Windows<'a> {
 impl Engine {
     /// Measures the newest turn against those around it, and them against it. Where it
     /// is not the last in order, the turns around it are measured anew.
-    pub(super) fn measure_around(&mut self, id: InteractionId) {
+    pub(super) fn measure_around(&mut self, id: InteractionId, passages: &[i16]) {
         let Some(at) = self.turns.position(id) else {
             return;
         };
         if at + 1 < self.turns.len() {
             return self.measure_again(at);
         }
-        let passages = self.flat.vectors_of(id);
         let mut own = 0;
         for place in self.turns.around(at, REACH).filter(|place| *place != at) {
-            let level = self.level_between(&passages, self.turns.id(place));
+            let level = self.level_between(passages, self.turns.id(place));
             own = own.max(level);
             if level > self.turns.level(place) {
                 self.turns.set_level(place, level);
@@ -179,8 +185,8 @@ mod tests {
         turns
     }
 
-    fn settings() -> Retrieval {
-        config::load("default", "").unwrap().retrieval
+    fn settings() -> Config {
+        config::load("default", "").unwrap()
     }
 
     #[test]
@@ -220,7 +226,7 @@ mod tests {
         let few = turns(&levels[..29]);
         assert_eq!(Windows::new(&few, &settings()).of(22), [20, 21, 22, 23, 24]);
         let mut off = settings();
-        off.aside_below = 0.0;
+        off.retrieval.aside_below = 0.0;
         assert_eq!(Windows::new(&low, &off).of(22), [20, 21, 22, 23, 24]);
     }
 

@@ -1,6 +1,7 @@
 //! What recall knows of every turn without the disk, in id order.
 
 use super::TurnMeta;
+use super::remarks::Standing;
 use super::thread::Levels;
 use crate::types::InteractionId;
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ pub(super) struct Turns {
     /// How near each is to those around it; 0 where there is none, or not known.
     nearest: Vec<u8>,
     levels: Levels,
+    /// What each is to the talk.
+    standings: Vec<Standing>,
     /// How many turns each speaker has.
     speakers: BTreeMap<Arc<str>, u64>,
     /// The last turn in id order that carries a time.
@@ -60,6 +63,7 @@ impl Turns {
         self.ids.insert(at, id);
         self.metas.insert(at, meta);
         self.nearest.insert(at, 0);
+        self.standings.insert(at, Standing::default());
     }
 
     pub(super) fn remove(&mut self, id: &InteractionId) {
@@ -69,6 +73,7 @@ impl Turns {
         self.ids.remove(at);
         let meta = self.metas.remove(at);
         let nearest = self.nearest.remove(at);
+        self.standings.remove(at);
         self.levels.change(nearest, 0);
         if let Some(speaker) = meta.speaker
             && let Some(count) = self.speakers.get_mut(&speaker)
@@ -132,6 +137,11 @@ impl Turns {
         at - before..at + 1 + self.on_from(at).take(reach).count()
     }
 
+    /// What is known of the turn at a place.
+    pub(super) fn meta(&self, at: usize) -> &TurnMeta {
+        &self.metas[at]
+    }
+
     /// The id at a place.
     pub(super) fn id(&self, at: usize) -> InteractionId {
         self.ids[at]
@@ -149,6 +159,20 @@ impl Turns {
 
     pub(super) fn levels(&self) -> &Levels {
         &self.levels
+    }
+
+    /// What the turn at a place is to the talk.
+    pub(super) fn standing(&self, at: usize) -> Standing {
+        self.standings[at]
+    }
+
+    pub(super) fn set_standing(&mut self, at: usize, standing: Standing) {
+        self.standings[at] = standing;
+    }
+
+    /// Whether a turn is a remark that the talk is not about.
+    pub(super) fn is_remark(&self, id: InteractionId) -> bool {
+        self.find(id).is_ok_and(|at| self.standings[at].remark)
     }
 
     /// Places of the turns before one in its session, the nearest first.

@@ -88,16 +88,13 @@ pub fn surprise(similarity: Option<f64>, past: &[f64], notes: usize, c: &Rpe) ->
 /// this one. Cosines of a conversation whose speakers have no names lie lower, so the
 /// bound is taken from those too: their upper quartile less `thread_margin`, and
 /// `thread_below` at most. The first `warmup` notes are no thread yet.
-pub fn off_thread(thread: Option<f64>, past: &[f64], notes: usize, c: &Rpe) -> bool {
-    let mut past = past.to_vec();
-    past.sort_by(f64::total_cmp);
-    let quartile = past.get(3 * past.len().saturating_sub(1) / 4);
-    match (thread, quartile) {
-        (Some(thread), Some(quartile)) if notes as u64 >= c.warmup => {
-            thread < c.thread_below.min(quartile - c.thread_margin)
-        }
-        _ => false,
-    }
+pub fn off_thread(thread: Option<f64>, mut past: Vec<f64>, notes: usize, c: &Rpe) -> bool {
+    let Some(thread) = thread.filter(|_| notes as u64 >= c.warmup && !past.is_empty()) else {
+        return false;
+    };
+    let place = 3 * (past.len() - 1) / 4;
+    let (_, quartile, _) = past.select_nth_unstable_by(place, f64::total_cmp);
+    thread < c.thread_below.min(*quartile - c.thread_margin)
 }
 
 /// RPE = min(1, 1[u >= tau] u (surprise + beta)) (D-MEM, section 4.1).
@@ -165,14 +162,17 @@ mod tests {
         let c = settings();
         let (near, far) = ([0.8, 0.9, 0.7, 0.86, 0.85], [0.5, 0.7, 0.6, 0.66, 0.65]);
         // Upper quartile 0.86: less 0.05 it is 0.81, so thread_below = 0.74 decides.
-        assert!(off_thread(Some(0.739), &near, 10, &c));
-        assert!(!off_thread(Some(0.74), &near, 10, &c));
+        assert!(off_thread(Some(0.739), near.to_vec(), 10, &c));
+        assert!(!off_thread(Some(0.74), near.to_vec(), 10, &c));
         // Upper quartile 0.66: the bound is 0.61.
-        assert!(off_thread(Some(0.609), &far, 10, &c));
-        assert!(!off_thread(Some(0.611), &far, 10, &c));
-        assert!(!off_thread(Some(0.1), &near, 9, &c), "too few notes");
-        assert!(!off_thread(None, &near, 10, &c));
-        assert!(!off_thread(Some(0.1), &[], 10, &c));
+        assert!(off_thread(Some(0.609), far.to_vec(), 10, &c));
+        assert!(!off_thread(Some(0.611), far.to_vec(), 10, &c));
+        assert!(
+            !off_thread(Some(0.1), near.to_vec(), 9, &c),
+            "too few notes"
+        );
+        assert!(!off_thread(None, near.to_vec(), 10, &c));
+        assert!(!off_thread(Some(0.1), Vec::new(), 10, &c));
     }
 
     #[test]

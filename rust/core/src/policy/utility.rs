@@ -10,7 +10,6 @@ use crate::config::Rpe;
 use crate::text;
 pub use crate::types::Lifecycle;
 use crate::types::{Facts, Provenance, Signals};
-use std::collections::BTreeSet;
 
 /// Every reason that a lifecycle may have.
 pub const REASONS: [&str; 11] = [
@@ -28,7 +27,7 @@ pub const REASONS: [&str; 11] = [
 ];
 
 /// A turn as utility sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Said<'a> {
     /// Raw text.
     pub text: &'a str,
@@ -38,8 +37,8 @@ pub struct Said<'a> {
     pub facts: &'a Facts,
     /// What the caller said of its source.
     pub provenance: Option<&'a Provenance>,
-    /// Names of those who take part, folded.
-    pub speakers: &'a BTreeSet<String>,
+    /// Whether a folded word or name is that of somebody who takes part.
+    pub takes_part: &'a dyn Fn(&str) -> bool,
     /// Whether it has nothing to do with the newest notes (see `rpe::off_thread`).
     pub off_thread: bool,
     /// Whether it contradicts a stored claim.
@@ -128,24 +127,24 @@ const OWN: [&str; 40] = [
     "diagnosed",
 ];
 /// Words that hand the turn on for a moment.
-const MOMENTARY: [&str; 17] = [
-    "brb",
-    "afk",
-    "one sec",
-    "one second",
-    "one moment",
-    "one minute",
-    "a sec",
-    "just a second",
-    "just a minute",
-    "just a moment",
-    "hold on",
-    "hang on",
-    "right back",
-    "gotta run",
-    "gotta go",
-    "let me grab",
-    "let me check",
+const MOMENTARY: [&[&str]; 17] = [
+    &["brb"],
+    &["afk"],
+    &["one", "sec"],
+    &["one", "second"],
+    &["one", "moment"],
+    &["one", "minute"],
+    &["a", "sec"],
+    &["just", "a", "second"],
+    &["just", "a", "minute"],
+    &["just", "a", "moment"],
+    &["hold", "on"],
+    &["hang", "on"],
+    &["right", "back"],
+    &["gotta", "run"],
+    &["gotta", "go"],
+    &["let", "me", "grab"],
+    &["let", "me", "check"],
 ];
 /// What a sentence opens with that goes on about what was said before.
 const ANAPHORS: [&str; 13] = [
@@ -159,19 +158,64 @@ const LEADS: [&str; 9] = [
 
 /// How long a turn matters, why, and its utility in [0, 1].
 pub fn judge(said: &Said<'_>, c: &Rpe) -> (Lifecycle, &'static str, f64) {
-    let seen = Seen::of(said);
+    let folded = text::fold(said.text);
+    let seen = Seen::of(said, &folded);
     let (lifecycle, reason) = lifecycle(said, &seen, c);
-    (lifecycle, reason, utility(lifecycle, said.facts, &seen))
+    (lifecycle, reason, utility(lifecycle, said, &seen))
+}
+
+/// Whether a turn is transient, as far as it tells by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transience {
+    /// It says something that could be asked for later.
+    #[default]
+    Never,
+    /// Where it has nothing to do with what is talked of.
+    OffThread,
+    /// In any talk.
+    Always,
+}
+
+/// Whether a turn is transient, but for the thread and what is stored: `off_thread` and
+/// `conflict` are not looked at. Long turns are so only where they are social or
+/// acknowledge something.
+pub fn transience(said: &Said<'_>, c: &Rpe) -> Transience {
+    let f = said.facts;
+    let light = f.social || f.signals.has(Signals::ACK_LIKE);
+    let long = || words(said.text) > c.aside_words.max(c.status_words);
+    let marked = said.provenance.is_some_and(counts);
+    if marked || (!light && long()) || !may_be_transient(said) {
+        return Transience::Never;
+    }
+    let said = Said {
+        off_thread: true,
+        ..*said
+    };
+    let folded = text::fold(said.text);
+    let seen = Seen::of(&said, &folded);
+    match transient(&said, &seen, c) {
+        Some("aside") => Transience::OffThread,
+        // Two words may be the answer to a question, if it was one on the matter.
+        Some("phatic") if !light && !seen.momentary() => Transience::OffThread,
+        Some(_) => Transience::Always,
+        None => Transience::Never,
+    }
+}
+
+/// Somebody's word in which nothing could be looked up.
+fn may_be_transient(said: &Said<'_>) -> bool {
+    let said_by_one = !matches!(said.role, "system" | "tool");
+    said_by_one && !counts_something(said) && !names_something(said)
 }
 
 /// What of a turn the rules look at.
-struct Seen {
+struct Seen<'a> {
+    /// Runs of letters and digits, folded.
+    folded: Vec<&'a str>,
     words: usize,
     /// Distinct content lemmas, the speakers' names apart.
     lemmas: usize,
     sentences: usize,
-    named: bool,
-    quantity: bool,
     dated: bool,
     lasting: bool,
     first_person: bool,
@@ -179,37 +223,27 @@ struct Seen {
     /// A card that states something.
     fact: bool,
     event: bool,
-    momentary: bool,
-    anaphoric: bool,
     /// The analysis can read its language: there are function words.
     read: bool,
 }
 
-impl Seen {
-    fn of(said: &Said<'_>) -> Self {
+impl<'a> Seen<'a> {
+    fn of(said: &Said<'_>, folded: &'a str) -> Self {
         let f = said.facts;
-        let folded = text::words(said.text);
-        let has = |list: &[&str]| folded.iter().any(|w| list.contains(&w.as_str()));
-        let padded = format!(" {} ", folded.join(" "));
-        let lemmas: BTreeSet<&str> = f.terms.iter().map(String::as_str).collect();
-        let lemmas: usize = lemmas
-            .iter()
-            .filter(|l| !said.speakers.contains(**l))
-            .count();
+        let folded: Vec<&str> = text::words_of(folded).collect();
+        let has = |list: &[&str]| folded.iter().any(|w| list.contains(w));
+        let mut lemmas: Vec<&str> = f.terms.iter().map(String::as_str).collect();
+        lemmas.sort_unstable();
+        lemmas.dedup();
+        let lemmas = lemmas.iter().filter(|l| !(said.takes_part)(l)).count();
         let bigrams = text::cjk_bigrams(said.text).len();
-        let words = said
-            .text
-            .split_whitespace()
-            .filter(|w| w.contains(char::is_alphanumeric))
-            .count();
+        let words = words(said.text) + bigrams;
         let first_person = has(&FIRST_PERSON);
         let card = |kinds: &[&str]| f.cards.iter().any(|k| kinds.contains(&k.kind.as_str()));
         Self {
-            words: words + bigrams,
+            words,
             lemmas: lemmas + bigrams,
             sentences: sentences(said.text),
-            named: names_something(said),
-            quantity: counts_something(said),
             dated: f.times.iter().any(|t| t.first.is_some()),
             lasting: f.signals.has(LASTING),
             first_person,
@@ -223,19 +257,19 @@ impl Seen {
                 "correction",
             ]),
             event: card(&["event"]),
-            momentary: MOMENTARY.iter().any(|m| padded.contains(&format!(" {m} "))),
-            anaphoric: opens_with_anaphor(&folded),
-            read: 20 * (f.terms.len() + bigrams) <= 17 * (words + bigrams) || words + bigrams <= 3,
+            read: 20 * (f.terms.len() + bigrams) <= 17 * words || words <= 3,
+            folded,
         }
     }
 
-    /// Nothing in it could be looked up.
-    fn bare(&self) -> bool {
-        !(self.named || self.quantity)
+    /// It hands the turn on for a moment.
+    fn momentary(&self) -> bool {
+        let opens = |words: &[&str]| MOMENTARY.iter().any(|m| words.starts_with(m));
+        (0..self.folded.len()).any(|at| opens(&self.folded[at..]))
     }
 }
 
-fn lifecycle(said: &Said<'_>, s: &Seen, c: &Rpe) -> (Lifecycle, &'static str) {
+fn lifecycle(said: &Said<'_>, s: &Seen<'_>, c: &Rpe) -> (Lifecycle, &'static str) {
     use Lifecycle::{Persistent, ShortTerm, Transient};
     if said.conflict {
         return (Persistent, "conflict");
@@ -243,16 +277,10 @@ fn lifecycle(said: &Said<'_>, s: &Seen, c: &Rpe) -> (Lifecycle, &'static str) {
     if said.provenance.is_some_and(counts) {
         return (Persistent, "provenance");
     }
-    if s.bare() && !matches!(said.role, "system" | "tool") {
-        if !(s.dated || s.lasting || s.fact) && phatic(said, s, c) {
-            return (Transient, "phatic");
-        }
-        if !s.dated && s.momentary && s.words <= c.status_words {
-            return (Transient, "status");
-        }
-        if s.read && aside(said, s, c) {
-            return (Transient, "aside");
-        }
+    if may_be_transient(said)
+        && let Some(reason) = transient(said, s, c)
+    {
+        return (Transient, reason);
     }
     if s.lasting {
         return (Persistent, "signal");
@@ -263,15 +291,26 @@ fn lifecycle(said: &Said<'_>, s: &Seen, c: &Rpe) -> (Lifecycle, &'static str) {
     if s.dated && (s.event || s.first_person) {
         return (Persistent, "dated_event");
     }
-    if s.own || (s.first_person && !s.bare()) {
+    if s.own || (s.first_person && (counts_something(said) || names_something(said))) {
         return (Persistent, "own");
     }
     (ShortTerm, "content")
 }
 
+/// Why a turn in which nothing could be looked up is transient.
+fn transient(said: &Said<'_>, s: &Seen<'_>, c: &Rpe) -> Option<&'static str> {
+    if !(s.dated || s.lasting || s.fact) && phatic(said, s, c) {
+        return Some("phatic");
+    }
+    if !s.dated && s.words <= c.status_words && s.momentary() {
+        return Some("status");
+    }
+    (s.read && aside(said, s, c)).then_some("aside")
+}
+
 /// Social, next to no content, or an acknowledgement with little of it. A question that
 /// is neither asks for what comes next, and so belongs to it.
-fn phatic(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
+fn phatic(said: &Said<'_>, s: &Seen<'_>, c: &Rpe) -> bool {
     let signals = said.facts.signals;
     let (acknowledges, asks) = (
         signals.has(Signals::ACK_LIKE),
@@ -288,14 +327,14 @@ fn phatic(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
 
 /// A short remark that has nothing to do with the newest notes and states no fact. One
 /// that goes on about what was said before is not off the thread, unless it is tiny.
-fn aside(said: &Said<'_>, s: &Seen, c: &Rpe) -> bool {
+fn aside(said: &Said<'_>, s: &Seen<'_>, c: &Rpe) -> bool {
     let asks = said.facts.signals.has(Signals::QUERY_LIKE);
     let one_thing = s.sentences == 1 || (s.sentences == 2 && asks);
     let brief = s.words <= c.brief_words && s.sentences == 2 && !s.event;
     let short = (s.words <= c.aside_words && one_thing) || brief;
     let states = s.lasting || s.fact || s.own || (s.dated && s.event);
-    let goes_on = s.anaphoric && s.words > TINY;
-    short && !states && !goes_on && said.off_thread
+    let goes_on = || s.words > TINY && opens_with_anaphor(&s.folded);
+    said.off_thread && short && !states && !goes_on()
 }
 
 /// Whether the caller marked the turn as one to keep.
@@ -303,20 +342,27 @@ fn counts(p: &Provenance) -> bool {
     p.is_user_correction || p.is_preference_update || p.is_constraint
 }
 
-fn utility(lifecycle: Lifecycle, f: &Facts, s: &Seen) -> f64 {
+fn utility(lifecycle: Lifecycle, said: &Said<'_>, s: &Seen<'_>) -> f64 {
+    let f = said.facts;
     let one = |yes: bool| f64::from(u8::from(yes));
     let entities = (f64::from(f.entity_count) / ENTITY_CAP).min(1.0);
     // Shares of a quarter at most: what a persistent turn may have above its least.
     let content = 0.1 * f.density
         + 0.05 * entities
         + 0.05 * one(s.first_person && (s.fact || s.own))
-        + 0.025 * one(s.quantity)
+        + 0.025 * one(counts_something(said))
         + 0.025 * one(s.dated);
     match lifecycle {
         Lifecycle::Transient => 0.0,
         Lifecycle::ShortTerm => SHORT_TERM + 0.5 * content,
         Lifecycle::Persistent => PERSISTENT + content,
     }
+}
+
+/// Stretches between white space that have a letter or digit.
+fn words(text: &str) -> usize {
+    let words = text.split_whitespace();
+    words.filter(|w| w.contains(char::is_alphanumeric)).count()
 }
 
 /// Stretches with a letter or digit between sentence ends that white space follows; at
@@ -343,7 +389,7 @@ fn names_something(said: &Said<'_>) -> bool {
     let other = |name: &str| {
         let name = text::fold(name);
         let bare = name.strip_suffix("'s").or_else(|| name.strip_suffix("’s"));
-        !said.speakers.contains(bare.unwrap_or(&name))
+        !(said.takes_part)(bare.unwrap_or(&name))
     };
     let found = said.facts.entities.iter().any(|e| {
         NAMES.contains(&e.label.as_str())
@@ -353,10 +399,11 @@ fn names_something(said: &Said<'_>) -> bool {
     if found {
         return true;
     }
-    let words: Vec<&str> = said.text.split_whitespace().collect();
-    words.windows(2).any(|pair| {
-        let opens = pair[0].ends_with(['.', '!', '?', ':', '…', '"', '”', ')', '-', '—', '–']);
-        let word = pair[1].trim_matches(|c: char| !c.is_alphanumeric());
+    let words = said.text.split_whitespace();
+    let mut pairs = words.clone().zip(words.skip(1));
+    pairs.any(|(before, word)| {
+        let opens = before.ends_with(['.', '!', '?', ':', '…', '"', '”', ')', '-', '—', '–']);
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
         let first_person = word == "I" || word.starts_with("I'") || word.starts_with("I’");
         !opens && !first_person && word.starts_with(char::is_uppercase) && other(word)
     })
@@ -371,8 +418,8 @@ fn counts_something(said: &Said<'_>) -> bool {
         })
 }
 
-fn opens_with_anaphor(words: &[String]) -> bool {
-    let mut opening = words.iter().map(String::as_str);
+fn opens_with_anaphor(words: &[&str]) -> bool {
+    let mut opening = words.iter().copied();
     match opening.next() {
         Some(lead) if LEADS.contains(&lead) => {
             opening.next().is_some_and(|w| ANAPHORS.contains(&w))

@@ -16,13 +16,12 @@ fn facts(terms: &[&str], signals: u8) -> Facts {
 }
 
 fn judged(text: &str, facts: &Facts, thread: Option<f64>) -> (Lifecycle, &'static str, f64) {
-    let speakers = ["ana", "joe"].map(str::to_owned).into();
     let said = Said {
         text,
         role: "user",
         facts,
         provenance: None,
-        speakers: &speakers,
+        takes_part: &|name| matches!(name, "ana" | "joe"),
         off_thread: thread.is_some_and(|t| t < 0.74),
         conflict: false,
     };
@@ -178,9 +177,43 @@ fn what_lasts_is_persistent() {
 }
 
 #[test]
+fn by_itself_a_turn_is_transient_always_or_only_off_the_thread() {
+    let by = |text: &str, f: &Facts, role: &str| {
+        let said = Said {
+            text,
+            role,
+            facts: f,
+            provenance: None,
+            takes_part: &|name| name == "ana",
+            off_thread: false,
+            conflict: true,
+        };
+        transience(&said, &settings())
+    };
+    let thanks = facts(&["great"], Signals::ACK_LIKE);
+    assert_eq!(by("great, thanks", &thanks, "user"), Transience::Always);
+    assert_eq!(by("great, thanks", &thanks, "tool"), Transience::Never);
+    assert_eq!(by("great, thanks Ana", &thanks, "user"), Transience::Always);
+    assert_eq!(by("great, thanks Ben", &thanks, "user"), Transience::Never);
+    let brb = facts(&["door"], 0);
+    assert_eq!(by("brb, at the door", &brb, "user"), Transience::Always);
+    let remark = facts(&["radio", "loud", "again"], 0);
+    let text = "the radio is so loud again";
+    assert_eq!(by(text, &remark, "user"), Transience::OffThread);
+    let two = facts(&["yellow", "tomato"], 0);
+    assert_eq!(by("yellow tomatoes", &two, "user"), Transience::OffThread);
+    let long = "the radio and ".repeat(7);
+    assert_eq!(by(&long, &remark, "user"), Transience::Never, "21 words");
+    let preference = facts(&["radio", "quiet"], Signals::PREFERENCE);
+    assert_eq!(
+        by("the radio quiet", &preference, "user"),
+        Transience::Never
+    );
+}
+
+#[test]
 fn the_caller_and_a_conflict_overrule_the_words() {
     let f = facts(&[], Signals::ACK_LIKE);
-    let speakers = BTreeSet::new();
     let mark = Provenance {
         is_user_correction: true,
         ..Provenance::default()
@@ -190,7 +223,7 @@ fn the_caller_and_a_conflict_overrule_the_words() {
         role: "user",
         facts: &f,
         provenance: Some(&mark),
-        speakers: &speakers,
+        takes_part: &|_| false,
         off_thread: false,
         conflict: false,
     };
