@@ -165,7 +165,7 @@ impl Engine {
             takes_part: &|name| names.contains(name),
             off_thread: rpe::off_thread(
                 thread,
-                self.gate.of_notes(c.window, |v| v.thread),
+                || self.gate.of_notes(c.window, |v| v.thread),
                 self.turns.len(),
                 c,
             ),
@@ -212,8 +212,17 @@ impl Engine {
             return None;
         }
         let newest = self.turns.keys().rev().take(c.thread_notes);
-        newest
-            .map(|id| self.flat.similarity(vector, *id))
+        self.nearest_of(vector, newest.copied())
+    }
+
+    /// Cosine of the nearest of some turns; none where there are none.
+    pub(super) fn nearest_of(
+        &self,
+        vector: &[i16],
+        turns: impl Iterator<Item = InteractionId>,
+    ) -> Option<f64> {
+        turns
+            .map(|id| self.flat.similarity(vector, id))
             .reduce(f64::max)
     }
 

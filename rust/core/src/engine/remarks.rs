@@ -60,6 +60,15 @@ impl Engine {
 
     /// What the turn at a place is, after those before it.
     fn standing_after(&self, at: usize, transience: Transience, passages: &[i16]) -> Standing {
+        let mut standing = Standing {
+            transience,
+            remark: transience == Transience::Always,
+            thread: None,
+        };
+        // The thread is one of turns that are no remarks.
+        if standing.remark {
+            return standing;
+        }
         let (turns, c) = (&self.turns, &self.config.policy.rpe);
         let notes = || {
             let places = (at.saturating_sub(REACH)..at).rev();
@@ -67,31 +76,18 @@ impl Engine {
         };
         let warmup = usize::try_from(c.warmup).unwrap_or(REACH);
         let count = notes().take(c.least.max(warmup)).count();
-        let mut thread = None;
         if count >= c.least {
             let first = passages.get(..self.flat.dimension()).unwrap_or(&[]);
             let newest = notes().take(c.thread_notes);
-            let near = newest.map(|place| self.flat.similarity(first, turns.id(place)));
-            thread = near.reduce(f64::max);
+            standing.thread = self.nearest_of(first, newest.map(|place| turns.id(place)));
         }
-        let off_thread = || {
-            if thread.is_none_or(|near| near >= c.thread_below) {
-                return false;
-            }
-            let past = notes().filter_map(|place| turns.standing(place).thread);
-            let past = past.take(c.window).collect();
-            rpe::off_thread(thread, past, count, c)
+        let past = || {
+            let threads = notes().filter_map(|place| turns.standing(place).thread);
+            threads.take(c.window).collect()
         };
-        let remark = match transience {
-            Transience::Never => false,
-            Transience::OffThread => off_thread(),
-            Transience::Always => true,
-        };
-        Standing {
-            transience,
-            remark,
-            thread,
-        }
+        standing.remark =
+            transience == Transience::OffThread && rpe::off_thread(standing.thread, past, count, c);
+        standing
     }
 }
 

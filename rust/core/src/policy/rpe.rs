@@ -84,17 +84,27 @@ pub fn surprise(similarity: Option<f64>, past: &[f64], notes: usize, c: &Rpe) ->
 
 /// Whether a turn has nothing to do with the newest notes.
 ///
-/// `thread` is the cosine of the nearest of them, `past` that of the noted turns before
-/// this one. Cosines of a conversation whose speakers have no names lie lower, so the
-/// bound is taken from those too: their upper quartile less `thread_margin`, and
-/// `thread_below` at most. The first `warmup` notes are no thread yet.
-pub fn off_thread(thread: Option<f64>, mut past: Vec<f64>, notes: usize, c: &Rpe) -> bool {
-    let Some(thread) = thread.filter(|_| notes as u64 >= c.warmup && !past.is_empty()) else {
+/// `thread` is the cosine of the nearest of them, `past` gives that of the noted turns
+/// before this one and is asked only where it decides. Cosines of a conversation whose
+/// speakers have no names lie lower, so the bound is taken from those too: their upper
+/// quartile less `thread_margin`, and `thread_below` at most. The first `warmup` notes are
+/// no thread yet.
+pub fn off_thread(
+    thread: Option<f64>,
+    past: impl FnOnce() -> Vec<f64>,
+    notes: usize,
+    c: &Rpe,
+) -> bool {
+    let Some(thread) = thread.filter(|t| *t < c.thread_below && notes as u64 >= c.warmup) else {
         return false;
     };
+    let mut past = past();
+    if past.is_empty() {
+        return false;
+    }
     let place = 3 * (past.len() - 1) / 4;
     let (_, quartile, _) = past.select_nth_unstable_by(place, f64::total_cmp);
-    thread < c.thread_below.min(*quartile - c.thread_margin)
+    thread < *quartile - c.thread_margin
 }
 
 /// RPE = min(1, 1[u >= tau] u (surprise + beta)) (D-MEM, section 4.1).
@@ -162,17 +172,17 @@ mod tests {
         let c = settings();
         let (near, far) = ([0.8, 0.9, 0.7, 0.86, 0.85], [0.5, 0.7, 0.6, 0.66, 0.65]);
         // Upper quartile 0.86: less 0.05 it is 0.81, so thread_below = 0.74 decides.
-        assert!(off_thread(Some(0.739), near.to_vec(), 10, &c));
-        assert!(!off_thread(Some(0.74), near.to_vec(), 10, &c));
+        assert!(off_thread(Some(0.739), || near.to_vec(), 10, &c));
+        assert!(!off_thread(Some(0.74), || near.to_vec(), 10, &c));
         // Upper quartile 0.66: the bound is 0.61.
-        assert!(off_thread(Some(0.609), far.to_vec(), 10, &c));
-        assert!(!off_thread(Some(0.611), far.to_vec(), 10, &c));
+        assert!(off_thread(Some(0.609), || far.to_vec(), 10, &c));
+        assert!(!off_thread(Some(0.611), || far.to_vec(), 10, &c));
         assert!(
-            !off_thread(Some(0.1), near.to_vec(), 9, &c),
+            !off_thread(Some(0.1), || near.to_vec(), 9, &c),
             "too few notes"
         );
-        assert!(!off_thread(None, near.to_vec(), 10, &c));
-        assert!(!off_thread(Some(0.1), Vec::new(), 10, &c));
+        assert!(!off_thread(None, || near.to_vec(), 10, &c));
+        assert!(!off_thread(Some(0.1), Vec::new, 10, &c));
     }
 
     #[test]

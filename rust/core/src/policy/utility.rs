@@ -204,8 +204,11 @@ pub fn transience(said: &Said<'_>, c: &Rpe) -> Transience {
 
 /// Somebody's word in which nothing could be looked up.
 fn may_be_transient(said: &Said<'_>) -> bool {
-    let said_by_one = !matches!(said.role, "system" | "tool");
-    said_by_one && !counts_something(said) && !names_something(said)
+    !matches!(said.role, "system" | "tool") && !could_be_looked_up(said)
+}
+
+fn could_be_looked_up(said: &Said<'_>) -> bool {
+    counts_something(said) || names_something(said)
 }
 
 /// What of a turn the rules look at.
@@ -291,7 +294,7 @@ fn lifecycle(said: &Said<'_>, s: &Seen<'_>, c: &Rpe) -> (Lifecycle, &'static str
     if s.dated && (s.event || s.first_person) {
         return (Persistent, "dated_event");
     }
-    if s.own || (s.first_person && (counts_something(said) || names_something(said))) {
+    if s.own || (s.first_person && could_be_looked_up(said)) {
         return (Persistent, "own");
     }
     (ShortTerm, "content")
