@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::error::Result;
 use crate::score::decay::Tier;
-use crate::store::{Keys, Store};
+use crate::store::{DecisionLog, Keys, Store};
 use crate::types::InteractionId;
 use serde::Serialize;
 
@@ -28,7 +28,7 @@ pub(super) struct BudgetDetail {
 
 /// Decisions of one insertion, numbered in order.
 pub(super) struct Trace<'a> {
-    store: &'a Store,
+    log: DecisionLog<'a>,
     keys: Keys,
     pub(super) at: InteractionId,
     seq: u32,
@@ -42,7 +42,7 @@ impl<'a> Trace<'a> {
     /// Decisions that come after the first `seq` of that moment.
     pub(super) fn behind(store: &'a Store, engine: &Engine, at: InteractionId, seq: u32) -> Self {
         Self {
-            store,
+            log: DecisionLog::new(store),
             keys: engine.namespace.keys(),
             at,
             seq,
@@ -58,7 +58,7 @@ impl<'a> Trace<'a> {
         self.seq += 1;
         // Only a map with keys that are no text cannot be written; there is none.
         let detail = serde_json::to_string(&detail).unwrap_or_default();
-        self.store
-            .insert_decision(self.keys.of(id), self.at, self.seq, kind, &detail)
+        self.log
+            .add(self.keys.of(id), self.at, self.seq, kind, &detail)
     }
 }

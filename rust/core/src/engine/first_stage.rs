@@ -12,7 +12,6 @@ use crate::config::Config;
 use crate::order::best_first;
 use crate::retrieve::{Query, late};
 use crate::types::InteractionId;
-use std::collections::BTreeSet;
 
 /// Share of the best neighbour's score.
 const NEIGHBOUR: f64 = 0.5;
@@ -59,9 +58,11 @@ impl Engine {
         };
         let mut order: Vec<(f64, InteractionId)> =
             (0..ids.len()).map(|i| (score(i), ids[i])).collect();
-        order.sort_by(|a, b| best_first(*a, *b));
-        let kept: BTreeSet<InteractionId> = order.iter().take(keep).map(|(_, id)| *id).collect();
-        for c in pool.iter_mut().filter(|c| !kept.contains(&c.id)) {
+        // There are more than are kept. Which ones matters, and not their order.
+        order.select_nth_unstable_by(keep, |a, b| best_first(*a, *b));
+        let mut kept: Vec<InteractionId> = order[..keep].iter().map(|(_, id)| *id).collect();
+        kept.sort_unstable();
+        for c in { pool.iter_mut() }.filter(|c| kept.binary_search(&c.id).is_err()) {
             c.dropped = Some("first_stage");
         }
     }

@@ -212,17 +212,8 @@ impl Engine {
             return None;
         }
         let newest = self.turns.keys().rev().take(c.thread_notes);
-        self.nearest_of(vector, newest.copied())
-    }
-
-    /// Cosine of the nearest of some turns; none where there are none.
-    pub(super) fn nearest_of(
-        &self,
-        vector: &[i16],
-        turns: impl Iterator<Item = InteractionId>,
-    ) -> Option<f64> {
-        turns
-            .map(|id| self.flat.similarity(vector, id))
+        newest
+            .map(|id| self.flat.similarity(vector, *id))
             .reduce(f64::max)
     }
 

@@ -185,8 +185,8 @@ impl Engine {
             .push(id, &turn.role, facts, &derived.card_vectors, dimension);
         let meta = self.meta_of(turn, facts);
         self.turns.insert(id, meta);
-        self.measure_around(id, &derived.vectors);
-        self.place_in_thread(turn, derived);
+        let cosines = self.measure_around(id, &derived.vectors);
+        self.place_in_thread(turn, derived, &cosines);
     }
 
     pub(super) fn meta_of(&mut self, turn: &StoredTurn, facts: &Facts) -> TurnMeta {

@@ -11,7 +11,7 @@ use crate::config::Rpe;
 use crate::policy::rpe;
 use crate::policy::utility::{self, Said, Transience};
 use crate::store::Derived;
-use crate::types::{Facts, StoredTurn};
+use crate::types::{Facts, InteractionId, StoredTurn};
 
 /// Turns before one that may be its thread.
 const REACH: usize = 500;
@@ -29,14 +29,20 @@ pub(super) struct Standing {
 }
 
 impl Engine {
-    /// Finds out what a turn is that was just indexed.
-    pub(super) fn place_in_thread(&mut self, turn: &StoredTurn, derived: &Derived) {
+    /// Finds out what a turn is that was just indexed; `known` are cosines of its first
+    /// passage that are at hand.
+    pub(super) fn place_in_thread(
+        &mut self,
+        turn: &StoredTurn,
+        derived: &Derived,
+        known: &[(InteractionId, f64)],
+    ) {
         let Some(at) = self.turns.position(turn.interaction_id) else {
             return;
         };
         let speaker = self.turns.meta(at).speaker.as_deref();
         let transience = transience(turn, speaker, &derived.facts, &self.config.policy.rpe);
-        let standing = self.standing_after(at, transience, &derived.vectors);
+        let standing = self.standing_after(at, transience, &derived.vectors, known);
         self.turns.set_standing(at, standing);
         self.place_again(at + 1);
     }
@@ -49,7 +55,7 @@ impl Engine {
         for at in from..self.turns.len() {
             let before = self.turns.standing(at);
             let passages = self.flat.vectors_of(self.turns.id(at));
-            let standing = self.standing_after(at, before.transience, &passages);
+            let standing = self.standing_after(at, before.transience, &passages, &[]);
             self.turns.set_standing(at, standing);
             same = if standing == before { same + 1 } else { 0 };
             if same == REACH {
@@ -59,7 +65,13 @@ impl Engine {
     }
 
     /// What the turn at a place is, after those before it.
-    fn standing_after(&self, at: usize, transience: Transience, passages: &[i16]) -> Standing {
+    fn standing_after(
+        &self,
+        at: usize,
+        transience: Transience,
+        passages: &[i16],
+        known: &[(InteractionId, f64)],
+    ) -> Standing {
         let mut standing = Standing {
             transience,
             remark: transience == Transience::Always,
@@ -78,8 +90,12 @@ impl Engine {
         let count = notes().take(c.least.max(warmup)).count();
         if count >= c.least {
             let first = passages.get(..self.flat.dimension()).unwrap_or(&[]);
-            let newest = notes().take(c.thread_notes);
-            standing.thread = self.nearest_of(first, newest.map(|place| turns.id(place)));
+            let newest = notes().take(c.thread_notes).map(|place| turns.id(place));
+            let cosine = |id| match known.iter().find(|k| k.0 == id) {
+                Some((_, cosine)) => *cosine,
+                None => self.flat.similarity(first, id),
+            };
+            standing.thread = newest.map(cosine).reduce(f64::max);
         }
         let past = || {
             let threads = notes().filter_map(|place| turns.standing(place).thread);

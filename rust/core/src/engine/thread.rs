@@ -120,23 +120,36 @@ impl<'a> Windows<'a> {
 
 impl Engine {
     /// Measures the newest turn against those around it, and them against it. Where it
-    /// is not the last in order, the turns around it are measured anew.
-    pub(super) fn measure_around(&mut self, id: InteractionId, passages: &[i16]) {
+    /// is not the last in order, the turns around it are measured anew. Returns the cosines
+    /// with them, where it has no other passage than its first.
+    pub(super) fn measure_around(
+        &mut self,
+        id: InteractionId,
+        passages: &[i16],
+    ) -> Vec<(InteractionId, f64)> {
+        let mut cosines = Vec::with_capacity(REACH);
         let Some(at) = self.turns.position(id) else {
-            return;
+            return cosines;
         };
         if at + 1 < self.turns.len() {
-            return self.measure_again(at);
+            self.measure_again(at);
+            return cosines;
         }
         let mut own = 0;
         for place in self.turns.around(at, REACH).filter(|place| *place != at) {
-            let level = self.level_between(passages, self.turns.id(place));
-            own = own.max(level);
-            if level > self.turns.level(place) {
-                self.turns.set_level(place, level);
+            let other = self.turns.id(place);
+            let cosine = self.cosine_between(passages, other);
+            cosines.push((other, cosine));
+            own = own.max(level(cosine));
+            if level(cosine) > self.turns.level(place) {
+                self.turns.set_level(place, level(cosine));
             }
         }
         self.turns.set_level(at, own);
+        if passages.len() > self.flat.dimension() {
+            cosines.clear();
+        }
+        cosines
     }
 
     /// Measures the turns around a place anew: one came in or went there.
@@ -146,17 +159,18 @@ impl Engine {
             let passages = self.flat.vectors_of(self.turns.id(place));
             let around = self.turns.around(place, REACH);
             let others = around.filter(|other| *other != place);
-            let levels = others.map(|other| self.level_between(&passages, self.turns.id(other)));
+            let levels =
+                others.map(|other| level(self.cosine_between(&passages, self.turns.id(other))));
             let level = levels.max().unwrap_or(0);
             self.turns.set_level(place, level);
         }
     }
 
-    /// The level of the nearest passages of two turns, one by its vectors.
-    fn level_between(&self, passages: &[i16], other: InteractionId) -> u8 {
+    /// Cosine of the nearest passages of two turns, one by its vectors.
+    fn cosine_between(&self, passages: &[i16], other: InteractionId) -> f64 {
         let each = passages.chunks(self.flat.dimension().max(1));
         let cosines = each.map(|passage| self.flat.similarity(passage, other));
-        level(cosines.fold(0.0, f64::max))
+        cosines.fold(f64::NEG_INFINITY, f64::max)
     }
 }
 

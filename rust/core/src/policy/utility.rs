@@ -126,6 +126,15 @@ const OWN: [&str; 40] = [
     "allergy",
     "diagnosed",
 ];
+/// Kinds of the cards that state something.
+const STATING: [&str; 6] = [
+    "relation",
+    "fact",
+    "current_state",
+    "preference",
+    "constraint",
+    "correction",
+];
 /// Words that hand the turn on for a moment.
 const MOMENTARY: [&[&str]; 17] = [
     &["brb"],
@@ -159,7 +168,7 @@ const LEADS: [&str; 9] = [
 /// How long a turn matters, why, and its utility in [0, 1].
 pub fn judge(said: &Said<'_>, c: &Rpe) -> (Lifecycle, &'static str, f64) {
     let folded = text::fold(said.text);
-    let seen = Seen::of(said, &folded);
+    let seen = Seen::of(said, &folded, words(said.text));
     let (lifecycle, reason) = lifecycle(said, &seen, c);
     (lifecycle, reason, utility(lifecycle, said, &seen))
 }
@@ -178,13 +187,18 @@ pub enum Transience {
 
 /// Whether a turn is transient, but for the thread and what is stored: `off_thread` and
 /// `conflict` are not looked at. Long turns are so only where they are social or
-/// acknowledge something.
+/// acknowledge something, and those that state something only where they are a status.
 pub fn transience(said: &Said<'_>, c: &Rpe) -> Transience {
     let f = said.facts;
     let light = f.social || f.signals.has(Signals::ACK_LIKE);
-    let long = || words(said.text) > c.aside_words.max(c.status_words);
+    let most = match f.signals.has(LASTING) || has_card(f, &STATING) {
+        true => c.status_words,
+        false if light => usize::MAX,
+        false => c.aside_words.max(c.status_words),
+    };
     let marked = said.provenance.is_some_and(counts);
-    if marked || (!light && long()) || !may_be_transient(said) {
+    let words = words(said.text);
+    if marked || words > most || !may_be_transient(said) {
         return Transience::Never;
     }
     let said = Said {
@@ -192,7 +206,7 @@ pub fn transience(said: &Said<'_>, c: &Rpe) -> Transience {
         ..*said
     };
     let folded = text::fold(said.text);
-    let seen = Seen::of(&said, &folded);
+    let seen = Seen::of(&said, &folded, words);
     match transient(&said, &seen, c) {
         Some("aside") => Transience::OffThread,
         // Two words may be the answer to a question, if it was one on the matter.
@@ -231,18 +245,18 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn of(said: &Said<'_>, folded: &'a str) -> Self {
+    fn of(said: &Said<'_>, text: &'a str, words: usize) -> Self {
         let f = said.facts;
-        let folded: Vec<&str> = text::words_of(folded).collect();
+        let mut folded = Vec::with_capacity(words);
+        folded.extend(text::words_of(text));
         let has = |list: &[&str]| folded.iter().any(|w| list.contains(w));
         let mut lemmas: Vec<&str> = f.terms.iter().map(String::as_str).collect();
         lemmas.sort_unstable();
         lemmas.dedup();
         let lemmas = lemmas.iter().filter(|l| !(said.takes_part)(l)).count();
         let bigrams = text::cjk_bigrams(said.text).len();
-        let words = words(said.text) + bigrams;
+        let words = words + bigrams;
         let first_person = has(&FIRST_PERSON);
-        let card = |kinds: &[&str]| f.cards.iter().any(|k| kinds.contains(&k.kind.as_str()));
         Self {
             words,
             lemmas: lemmas + bigrams,
@@ -251,15 +265,8 @@ impl<'a> Seen<'a> {
             lasting: f.signals.has(LASTING),
             first_person,
             own: first_person && has(&OWN),
-            fact: card(&[
-                "relation",
-                "fact",
-                "current_state",
-                "preference",
-                "constraint",
-                "correction",
-            ]),
-            event: card(&["event"]),
+            fact: has_card(f, &STATING),
+            event: has_card(f, &["event"]),
             read: 20 * (f.terms.len() + bigrams) <= 17 * words || words <= 3,
             folded,
         }
@@ -340,6 +347,12 @@ fn aside(said: &Said<'_>, s: &Seen<'_>, c: &Rpe) -> bool {
     said.off_thread && short && !states && !goes_on()
 }
 
+/// Whether there is a card of one of these kinds.
+fn has_card(facts: &Facts, kinds: &[&str]) -> bool {
+    let mut cards = facts.cards.iter();
+    cards.any(|card| kinds.contains(&card.kind.as_str()))
+}
+
 /// Whether the caller marked the turn as one to keep.
 fn counts(p: &Provenance) -> bool {
     p.is_user_correction || p.is_preference_update || p.is_constraint
@@ -364,8 +377,22 @@ fn utility(lifecycle: Lifecycle, said: &Said<'_>, s: &Seen<'_>) -> f64 {
 
 /// Stretches between white space that have a letter or digit.
 fn words(text: &str) -> usize {
-    let words = text.split_whitespace();
-    words.filter(|w| w.contains(char::is_alphanumeric)).count()
+    if text.is_ascii() {
+        let space = |b: u8| b == b' ' || (9..=13).contains(&b);
+        return stretches(text.bytes().map(|b| (b.is_ascii_alphanumeric(), space(b))));
+    }
+    stretches({ text.chars() }.map(|c| (c.is_alphanumeric(), c.is_whitespace())))
+}
+
+/// Stretches that have a part of a word, of what is such a part or a gap or neither.
+/// Without branches: where words end is nothing that a processor could foresee.
+fn stretches(marks: impl Iterator<Item = (bool, bool)>) -> usize {
+    let (mut count, mut inside) = (0, false);
+    for (part, gap) in marks {
+        count += usize::from(part & !inside);
+        inside = part | (inside & !gap);
+    }
+    count
 }
 
 /// Stretches with a letter or digit between sentence ends that white space follows; at
@@ -405,10 +432,10 @@ fn names_something(said: &Said<'_>) -> bool {
     let words = said.text.split_whitespace();
     let mut pairs = words.clone().zip(words.skip(1));
     pairs.any(|(before, word)| {
-        let opens = before.ends_with(['.', '!', '?', ':', '…', '"', '”', ')', '-', '—', '–']);
         let word = word.trim_matches(|c: char| !c.is_alphanumeric());
-        let first_person = word == "I" || word.starts_with("I'") || word.starts_with("I’");
-        !opens && !first_person && word.starts_with(char::is_uppercase) && other(word)
+        let first_person = || word == "I" || word.starts_with("I'") || word.starts_with("I’");
+        let opens = || before.ends_with(['.', '!', '?', ':', '…', '"', '”', ')', '-', '—', '–']);
+        word.starts_with(char::is_uppercase) && !first_person() && !opens() && other(word)
     })
 }
 

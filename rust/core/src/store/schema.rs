@@ -277,8 +277,8 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
          PRAGMA cache_size = -16384;"
     ))?;
     // Any answer will do. Pages that many turns change, as those of an index, go from the
-    // log to their place once in 16 MB rather than in 4.
-    conn.query_row("PRAGMA wal_autocheckpoint = 4000", [], |_| Ok(()))?;
+    // log to their place once in 32 MB rather than in 4.
+    conn.query_row("PRAGMA wal_autocheckpoint = 8000", [], |_| Ok(()))?;
     let found = version(conn)?;
     if found < LATEST {
         let migrations = MIGRATIONS[found..].concat();

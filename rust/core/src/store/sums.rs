@@ -301,6 +301,7 @@ pub fn damaged_derived(what: &str) -> Error {
 mod tests {
     use super::*;
     use crate::lineage::Edge;
+    use crate::store::DecisionLog;
     use crate::store::TurnRow;
     use crate::types::{AnalysedTurn, NewTurn, Passage, Relation, Score, State};
 
@@ -366,8 +367,8 @@ mod tests {
         };
         store.insert_edge(&ns, &edge).unwrap();
         let detail = "{}";
-        store
-            .insert_decision(ns.key(3), 3, 1, "tier", detail)
+        DecisionLog::new(&store)
+            .add(ns.key(3), 3, 1, "tier", detail)
             .unwrap();
         (store, ns)
     }

@@ -6,8 +6,8 @@ use super::{Namespace, Store, tokens};
 use crate::error::Result;
 use crate::lineage::Edge;
 use crate::types::{AnalysedTurn, NewTurn, Passage, Score};
-use rusqlite::params;
 use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Statement, params};
 
 /// A turn about to be journalled, with what the engine derived for it.
 #[derive(Debug)]
@@ -39,12 +39,7 @@ impl Store {
     /// Writes a row whose first `keys` values are keys of turns; its sum is bound last.
     fn put_row(&self, sql: &str, keys: usize, values: &[ValueRef<'_>]) -> Result<()> {
         let mut statement = self.conn.prepare_cached(sql)?;
-        for (i, value) in values.iter().enumerate() {
-            statement.raw_bind_parameter(i + 1, ToSqlOutput::Borrowed(*value))?;
-        }
-        statement.raw_bind_parameter(values.len() + 1, row_sum::of_row(keys, values))?;
-        statement.raw_execute()?;
-        Ok(())
+        put(&mut statement, keys, values)
     }
 
     /// Makes the caller's own id of a turn known; `false` where it is known already.
@@ -163,30 +158,6 @@ impl Store {
         )
     }
 
-    /// Records a decision on the turn of that key, taken when `at` was the newest;
-    /// `seq` orders those of one turn at one moment, `detail` is JSON.
-    pub fn insert_decision(
-        &self,
-        key: i64,
-        at: u64,
-        seq: u32,
-        kind: &str,
-        detail: &str,
-    ) -> Result<()> {
-        self.put_row(
-            "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail, checksum)
-             VALUES (?, ?, ?, ?, ?, ?)",
-            1,
-            &[
-                ValueRef::Integer(key),
-                ValueRef::Integer(at.cast_signed()),
-                ValueRef::Integer(seq.into()),
-                kind.into(),
-                detail.into(),
-            ],
-        )
-    }
-
     /// Advances the id counter and names the analyser.
     pub fn update_namespace(&self, ns: &Namespace) -> Result<()> {
         self.conn
@@ -284,6 +255,52 @@ impl Store {
             .execute("DELETE FROM namespace WHERE id = ?1", [ns.id])?;
         Ok(())
     }
+}
+
+/// Decisions as they are recorded: a turn has several, and the statement is looked up once.
+pub struct DecisionLog<'a> {
+    store: &'a Store,
+    statement: Option<CachedStatement<'a>>,
+}
+
+impl<'a> DecisionLog<'a> {
+    /// One that records in a store.
+    pub fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            statement: None,
+        }
+    }
+
+    /// Records a decision on the turn of that key, taken when `at` was the newest;
+    /// `seq` orders those of one turn at one moment, `detail` is JSON.
+    pub fn add(&mut self, key: i64, at: u64, seq: u32, kind: &str, detail: &str) -> Result<()> {
+        let statement = match &mut self.statement {
+            Some(known) => known,
+            none => none.insert(self.store.conn.prepare_cached(
+                "INSERT OR REPLACE INTO decision (key, at, seq, kind, detail, checksum)
+                 VALUES (?, ?, ?, ?, ?, ?)",
+            )?),
+        };
+        let values = [
+            ValueRef::Integer(key),
+            ValueRef::Integer(at.cast_signed()),
+            ValueRef::Integer(seq.into()),
+            kind.into(),
+            detail.into(),
+        ];
+        put(statement, 1, &values)
+    }
+}
+
+/// Writes a row whose first `keys` values are keys of turns; its sum is bound last.
+fn put(statement: &mut Statement<'_>, keys: usize, values: &[ValueRef<'_>]) -> Result<()> {
+    for (i, value) in values.iter().enumerate() {
+        statement.raw_bind_parameter(i + 1, ToSqlOutput::Borrowed(*value))?;
+    }
+    statement.raw_bind_parameter(values.len() + 1, row_sum::of_row(keys, values))?;
+    statement.raw_execute()?;
+    Ok(())
 }
 
 /// Appends the bytes of `v`, least first.
