@@ -301,8 +301,7 @@ pub fn damaged_derived(what: &str) -> Error {
 mod tests {
     use super::*;
     use crate::lineage::Edge;
-    use crate::store::DecisionLog;
-    use crate::store::TurnRow;
+    use crate::store::{DecisionLog, TurnRow};
     use crate::types::{AnalysedTurn, NewTurn, Passage, Relation, Score, State};
 
     #[test]
