@@ -5,13 +5,16 @@ mod workload;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ebbtide_core::config;
 use ebbtide_core::kernels::{self, Postings};
-use ebbtide_core::score::vector::quantise;
+use ebbtide_core::score::vector::{quantise, quantise_token};
+use ebbtide_simd::{Question, packed};
 use std::hint::black_box;
-use workload::{DIMENSION, Numbers};
+use workload::{DIMENSION, Numbers, TOKENS};
 
 const SIZES: [usize; 5] = [100, 1_000, 10_000, 100_000, 1_000_000];
 /// Rows of vectors at most: 100,000 take 77 MB.
 const VECTORS: usize = 100_000;
+/// Texts at most whose token vectors are kept: 10,000 take 43 MB.
+const TEXTS: usize = 10_000;
 
 fn arithmetic(c: &mut Criterion) {
     let settings = config::load("default", "").expect("valid settings");
@@ -88,5 +91,35 @@ fn words(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, arithmetic, vectors, words);
+/// The token vectors of texts read one after the other, 22 a text.
+fn late_interaction(c: &mut Criterion) {
+    let mut group = c.benchmark_group("kernels");
+    let mut numbers = Numbers(11);
+    let mut tokens = |n: usize| {
+        let mut out = Vec::new();
+        (0..n).for_each(|_| quantise_token(&numbers.floats(DIMENSION), &mut out));
+        out
+    };
+    let mut text = Vec::new();
+    packed::pack(&tokens(TOKENS), DIMENSION, &mut text);
+    for asked in [4, 10, 20] {
+        let question = Question::new(&tokens(asked), DIMENSION);
+        for n in SIZES.into_iter().filter(|n| *n <= TEXTS) {
+            group.throughput(Throughput::Elements((n * TOKENS) as u64));
+            let texts = vec![text.clone(); n];
+            let mut best = vec![0; asked];
+            let id = BenchmarkId::new(format!("late interaction, {asked} tokens"), n);
+            group.bench_function(id, |b| {
+                b.iter(|| {
+                    for text in &texts {
+                        question.best(black_box(text), &mut best);
+                    }
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, arithmetic, vectors, words, late_interaction);
 criterion_main!(benches);

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const DIMENSIONS: [usize; 8] = [1, 4, 37, 64, 128, 200, 384, 1025];
+const DIMENSIONS: [usize; 10] = [1, 4, 37, 64, 128, 200, 250, 383, 384, 1025];
 
 fn vectors() -> impl Strategy<Value = (usize, Vec<i16>, Vec<i8>, Vec<u8>, Vec<i8>)> {
     (

@@ -14,7 +14,8 @@ use ebbtide_core::types::{
 
 /// Dimension of the vectors.
 pub const DIMENSION: usize = 384;
-const TOKENS: usize = 22;
+/// Token vectors of a turn.
+pub const TOKENS: usize = 22;
 
 const WORDS: &str = "time year people way day man thing woman life child world school state family \
 student group country problem hand part place case week company system program question work \

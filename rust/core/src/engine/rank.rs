@@ -39,6 +39,9 @@ const SURE_CONTENT: f64 = 2.5;
 const SURE_PREDICATE: f64 = 1.0;
 const SURE_ANSWER: f64 = 1.5;
 
+/// Bytes of a text that are asked for beforehand: the processor goes on from there by itself.
+const BEGIN: usize = 2048;
+
 /// Scores of one kind, one a candidate.
 type Column = Vec<f64>;
 
@@ -284,12 +287,12 @@ impl Engine {
 }
 
 /// What matches the question's tokens best in each text. The texts lie all over the memory,
-/// so each is asked for while the one before it is read. On one thread: to start another
-/// takes as long as it would save, and longer where the processor has other work.
+/// so the begin of each is asked for while the one before it is read. On one thread: to start
+/// another takes as long as it would save, and longer where the processor has other work.
 fn matches(question: &Question, texts: &[Arc<[u8]>]) -> Vec<Matches> {
     let each = texts.iter().enumerate().map(|(at, rows)| {
         if let Some(next) = texts.get(at + 1) {
-            prefetch(next);
+            prefetch(&next[..next.len().min(BEGIN)]);
         }
         Matches::of(question, rows)
     });
