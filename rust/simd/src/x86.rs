@@ -1,12 +1,12 @@
-//! The forms for x86-64. AVX2's are the portable ones, compiled for wider registers;
-//! AVX-512's multiply and add four bytes in one step (VNNI).
+//! The forms for x86-64. AVX2's are the portable ones, compiled for wider registers, but for
+//! late interaction; AVX-512's multiply and add four bytes in one step (VNNI).
 
 #![allow(unsafe_code)]
 
 mod late;
 mod weights;
 
-use super::{Digits, Question, portable};
+use super::{Digits, portable};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
 /// Asks for the line of the cache in which the bytes begin.
@@ -18,8 +18,9 @@ pub fn prefetch(line: &[u8]) {
 
 /// The portable forms: the compiler turns their sums of products into `vpmaddwd`.
 pub mod avx2 {
+    pub use super::late::avx2::best;
     pub use super::weights::avx2 as multiply;
-    use super::{Digits, Question, portable};
+    use super::{Digits, portable};
 
     #[target_feature(enable = "avx2")]
     pub fn dot(a: &[i16], b: &[i16]) -> i32 {
@@ -35,17 +36,12 @@ pub mod avx2 {
     pub fn dots(query: &Digits, rows: &[i8], out: &mut [i32]) {
         portable::dots(query, rows, out);
     }
-
-    #[target_feature(enable = "avx2")]
-    pub fn best(question: &Question, rows: &[u8], out: &mut [i32]) {
-        portable::best(question, rows, out);
-    }
 }
 
 /// AVX-512 with VNNI. `vpdpbusd` multiplies unsigned with signed bytes: one side is made
 /// unsigned by adding 128, and 128 times the other side's sum is taken off again.
 pub mod avx512 {
-    pub use super::late::best;
+    pub use super::late::avx512::best;
     pub use super::weights::avx512 as multiply;
     use super::{Digits, portable};
     use std::arch::x86_64::*;
