@@ -266,16 +266,16 @@ impl Question {
 /// Bytes of a line of the cache.
 const CACHE_LINE: usize = 64;
 
-/// Asks the memory for bytes that will be read soon. Changes nothing but how long that
+/// Asks the memory for numbers that will be read soon. Changes nothing but how long that
 /// takes; nothing at all where the processor has no such instruction.
 #[inline]
-pub fn prefetch(bytes: &[u8]) {
+pub fn prefetch<T>(numbers: &[T]) {
     #[cfg(target_arch = "x86_64")]
-    for line in bytes.chunks(CACHE_LINE) {
+    for line in numbers.chunks(CACHE_LINE / size_of::<T>()) {
         x86::prefetch(line);
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
+    let _ = numbers;
 }
 
 /// Steps of a row whose halves are filled up to whole ones.

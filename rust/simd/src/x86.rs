@@ -9,9 +9,9 @@ mod weights;
 use super::{Digits, portable};
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-/// Asks for the line of the cache in which the bytes begin.
+/// Asks for the line of the cache in which the numbers begin.
 #[inline]
-pub fn prefetch(line: &[u8]) {
+pub fn prefetch<T>(line: &[T]) {
     // SAFETY: every x86-64 processor has the instruction, and it faults nowhere.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
 }

@@ -66,6 +66,7 @@ impl Engine {
             c.dropped = Some("first_stage");
         }
     }
+
     /// Half dense, half BM25, each scaled over the turns. What a channel has found
     /// carries its score already.
     fn own_scores(
@@ -84,10 +85,13 @@ impl Engine {
             }
         }
         let terms = self.bm25.terms(stems);
+        let unknown: Vec<InteractionId> = { ids.iter().zip(&dense) }
+            .filter_map(|(id, s)| s.is_none().then_some(*id))
+            .collect();
+        let mut found = self.flat.similarities(&query.vector, &unknown).into_iter();
         let mut dense: Vec<f64> = dense
             .into_iter()
-            .zip(ids)
-            .map(|(s, id)| s.unwrap_or_else(|| self.flat.similarity(&query.vector, *id)))
+            .map(|s| s.or_else(|| found.next()).unwrap_or_default())
             .collect();
         let mut bm25: Vec<f64> = bm25
             .into_iter()

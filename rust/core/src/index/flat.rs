@@ -9,7 +9,7 @@
 use crate::index::top::{Floor, TopK};
 use crate::score::vector::{SCALE, cosine};
 use ebbtide_simd::planes::{self, Scale};
-use ebbtide_simd::{Digits, dot_split};
+use ebbtide_simd::{Digits, dot_split, prefetch};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,6 +20,9 @@ const BLOCK: usize = 512;
 const SHARED: usize = if cfg!(test) { 32 } else { 524_288 };
 /// Rows that a thread takes at a time.
 const PIECE: usize = if cfg!(test) { 10 } else { 32_768 };
+/// Rows from the one that is read to the one that is asked for, where they lie all over the
+/// memory.
+const AHEAD: usize = 4;
 /// Below so many rows for each hit wanted, the bounds rule out too little to pay.
 const FEW: usize = 4;
 
@@ -140,13 +143,33 @@ impl Flat {
         promising.extend(hits.filter(|r| !r.is_empty()).map(|r| (f64::INFINITY, r)));
         lows.settle();
         let least = lows.least();
+        promising.retain(|(upper, _)| *upper >= least);
+        self.best_of(query, k, floor, promising, admit)
+    }
+
+    /// The best `k` of rows whose products cannot pass the bounds beside them.
+    fn best_of(
+        &self,
+        query: &[i16],
+        k: usize,
+        floor: f64,
+        mut promising: Vec<(f64, Range<usize>)>,
+        admit: impl Fn(u64) -> bool,
+    ) -> Vec<(u64, f64)> {
+        if promising.len() > k {
+            // Those with the greatest bounds first: their products rule out most of the others.
+            promising.select_nth_unstable_by(k - 1, |a, b| b.0.total_cmp(&a.0));
+        }
         let mut top = TopK::new(k);
-        for (upper, rows) in promising {
-            if upper < least {
+        for (at, (upper, rows)) in promising.iter().enumerate() {
+            if let Some((_, next)) = promising.get(at + AHEAD) {
+                self.ask_for(next.start);
+            }
+            if *upper / (SCALE * SCALE) < top.least() {
                 continue;
             }
             let owner = self.owners[rows.start];
-            let score = self.best(query, rows);
+            let score = self.best(query, rows.clone());
             if score >= floor && top.keeps(score, owner) && admit(owner) {
                 top.push(score, owner);
             }
@@ -284,6 +307,25 @@ impl Flat {
         out
     }
 
+    /// Best cosine of each owner; 0 for one without vectors.
+    pub fn similarities(&self, query: &[i16], owners: &[u64]) -> Vec<f64> {
+        if query.len() != self.dimension {
+            return vec![0.0; owners.len()];
+        }
+        let rows: Vec<Range<usize>> = owners.iter().map(|o| self.rows_of(*o)).collect();
+        let each = rows.iter().enumerate().map(|(at, own)| {
+            if let Some(next) = rows.get(at + AHEAD).filter(|next| !next.is_empty()) {
+                self.ask_for(next.start);
+            }
+            if own.is_empty() {
+                0.0
+            } else {
+                self.best(query, own.clone())
+            }
+        });
+        each.collect()
+    }
+
     /// Best cosine of one owner.
     pub fn similarity(&self, query: &[i16], owner: u64) -> f64 {
         let rows = self.rows_of(owner);
@@ -304,6 +346,13 @@ impl Flat {
     fn planes(&self, row: usize) -> (&[i8], &[u8]) {
         let bytes = row * self.dimension..(row + 1) * self.dimension;
         (&self.high[bytes.clone()], &self.low[bytes])
+    }
+
+    /// Has a row brought from the memory while others are read.
+    fn ask_for(&self, row: usize) {
+        let (high, low) = self.planes(row);
+        prefetch(high);
+        prefetch(low);
     }
 
     fn step(&self, row: usize) -> i16 {
