@@ -7,7 +7,7 @@ use super::{Engine, TurnMeta};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::index::Found;
-use crate::retrieve::features;
+use crate::retrieve::features::Judge;
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::text::{self, fold};
 use crate::types::{InteractionId, Signals, Validity};
@@ -171,7 +171,13 @@ impl Engine {
     }
 
     /// Hard filters (section 9.3, step 3).
-    pub(super) fn filter(&self, pool: &mut [Candidate], frame: &QueryFrame, r: &Retrieval) {
+    pub(super) fn filter(
+        &self,
+        pool: &mut [Candidate],
+        judge: &Judge<'_>,
+        frame: &QueryFrame,
+        r: &Retrieval,
+    ) {
         for c in pool.iter_mut().filter(|c| c.dropped.is_none()) {
             let validity = self.validity_of(c);
             let keep_old = frame.historical() && r.include_superseded_when_historical;
@@ -185,17 +191,17 @@ impl Engine {
             });
         }
         if r.stale_policy == "drop" {
-            self.filter_mismatches(pool, frame);
+            self.filter_mismatches(pool, judge, frame);
         }
     }
 
     /// Candidates that cannot be evidence: those that name none of the question's
     /// entities, and those that only ask or only acknowledge. Neither filter is
     /// applied where it would leave nothing.
-    fn filter_mismatches(&self, pool: &mut [Candidate], frame: &QueryFrame) {
+    fn filter_mismatches(&self, pool: &mut [Candidate], judge: &Judge<'_>, frame: &QueryFrame) {
         if !frame.entities.is_empty() {
             drop_unless_all(pool, "entity_mismatch", |c| {
-                features::entity_overlap(&self.subject(c, None, 0.0), frame) == 0.0
+                judge.entity_overlap(&self.subject(c, None, 0.0)) == 0.0
             });
         }
         drop_unless_all(pool, "evidence_type", |c| {

@@ -34,8 +34,9 @@ impl Engine {
         let sparse = self.bm25.bm25(&stems, reach, admit);
         let mut pool = fused(&[(RAW_SEMANTIC, dense), (BM25, sparse)]);
         self.read_candidates(&mut pool)?;
-        self.filter(&mut pool, &query.frame, r);
-        self.judge(&mut pool, query);
+        let judge = self.judge_of(&query.frame);
+        self.filter(&mut pool, &judge, &query.frame, r);
+        self.judge(&mut pool, &judge, query);
         for c in &mut pool {
             c.confidence = self.confidence(c, c.answerability.features[0], &query.frame);
         }
@@ -70,7 +71,7 @@ impl Engine {
             .in_shadow(&query.vector, c, |m| self.admits(m, &options.filters));
         let mut pool = fused(&[(SHADOW, hits)]);
         self.read_candidates(&mut pool)?;
-        self.judge(&mut pool, query);
+        self.judge(&mut pool, &self.judge_of(&query.frame), query);
         pool.retain(|c| c.dropped.is_none());
         for c in &mut pool {
             c.score = c.channels.get(SHADOW).unwrap_or(0.0);

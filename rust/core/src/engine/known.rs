@@ -1,7 +1,7 @@
 //! A turn as the candidates of a recall need it: what no question changes is worked out
 //! once, when it is read.
 
-use crate::retrieve::cards::contains_words;
+use crate::retrieve::words::contains_words;
 use crate::text::fold;
 use crate::types::Facts;
 

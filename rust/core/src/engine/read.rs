@@ -10,8 +10,8 @@ use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
 use crate::index::Found;
 use crate::order::best_first;
-use crate::retrieve::features::{self, Answerability, Subject};
-use crate::retrieve::{Filters, Query};
+use crate::retrieve::features::{Answerability, Judge, Subject};
+use crate::retrieve::{Filters, Query, QueryFrame};
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use serde::Serialize;
 use serde_json::Value;
@@ -274,8 +274,9 @@ impl Engine {
             pool.retain(|c| !lost(c));
         }
         self.read_candidates(&mut pool)?;
-        self.filter(&mut pool, &query.frame, r);
-        self.judge(&mut pool, query);
+        let judge = self.judge_of(&query.frame);
+        self.filter(&mut pool, &judge, &query.frame, r);
+        self.judge(&mut pool, &judge, query);
         if fused {
             self.rank_fused(&mut pool, query, &stems, config)?;
         } else {
@@ -342,20 +343,21 @@ impl Engine {
         }
     }
 
-    pub(super) fn judge(&self, pool: &mut [Candidate], query: &Query) {
-        let terms = query.frame.name_free_terms.iter();
-        let known: BTreeMap<&str, f64> = terms.map(|t| (t.as_str(), self.lexical.idf(t))).collect();
-        let idf = |t: &str| known.get(t).copied().unwrap_or_else(|| self.lexical.idf(t));
+    /// The judge of turns for a question.
+    pub(super) fn judge_of<'a>(&self, frame: &'a QueryFrame) -> Judge<'a> {
+        Judge::new(frame, |term| self.lexical.idf(term))
+    }
+
+    pub(super) fn judge(&self, pool: &mut [Candidate], judge: &Judge<'_>, query: &Query) {
         // What a filter drops is judged too: the trace shows why it might have been kept.
         let unread = |c: &&mut Candidate| matches!(c.dropped, Some("first_stage" | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
-            let day = self
-                .meta(c.id)
-                .and_then(|m| m.utc_micros)
+            let said = self.meta(c.id).and_then(|m| m.utc_micros);
+            let day = said
+                .filter(|_| judge.asks_for_days())
                 .map(calendar::iso_day);
             let cosine = self.flat.similarity(&query.vector, c.id);
-            c.answerability =
-                features::judge(&self.subject(c, day.as_deref(), cosine), &query.frame, idf);
+            c.answerability = judge.judge(&self.subject(c, day.as_deref(), cosine));
         }
     }
 

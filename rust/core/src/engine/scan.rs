@@ -12,8 +12,9 @@ use crate::error::Result;
 use crate::render;
 use crate::retrieve::deliberation::score::{self, Parts};
 use crate::retrieve::deliberation::select::{self, Rules, Sentence};
+use crate::retrieve::features::{self, Judge};
 use crate::retrieve::late::Matches;
-use crate::retrieve::{Filters, Query, QueryFrame, features};
+use crate::retrieve::{Filters, Query};
 use crate::score::vector;
 use crate::store::Scanned;
 use crate::text::{self, fold};
@@ -58,7 +59,7 @@ struct Before {
 /// The question, made ready once.
 struct Asked<'a> {
     query: &'a Query,
-    frame: &'a QueryFrame,
+    judge: Judge<'a>,
     /// Its tokens, laid out for comparison.
     tokens: Question,
     weights: Vec<f64>,
@@ -153,7 +154,7 @@ impl Engine {
         let each = |t: &String| (t.clone(), text::stem(t), self.lexical.idf(t));
         Asked {
             query,
-            frame,
+            judge: self.judge_of(frame),
             tokens: Question::new(&query.tokens, self.flat.dimension().max(1)),
             weights: self.token_weights(query),
             terms: frame.name_free_terms.iter().map(each).collect(),
@@ -215,7 +216,7 @@ impl Engine {
                         .unwrap_or_else(|| together.score(&asked.weights)),
                     content: asked.share(&s.stems),
                     content_in_context: asked.share(&context_terms),
-                    ..self.judged_parts(message, facts, s, &read, asked.frame)
+                    ..self.judged_parts(message, facts, s, &read, &asked.judge)
                 };
                 let mut points = score::milli(&parts);
                 if s.text.trim_end().ends_with('?') {
@@ -267,7 +268,7 @@ impl Engine {
         facts: &Facts,
         s: &Read,
         all: &[Read],
-        q: &QueryFrame,
+        judge: &Judge<'_>,
     ) -> Parts {
         let turn = &message.turn;
         let speaker = turn.speaker.as_deref().map(fold);
@@ -285,10 +286,10 @@ impl Engine {
             has_card: false,
         };
         Parts {
-            subject: features::subject_match(&subject, q),
-            predicate: features::predicate_match(&subject, q),
-            answer: features::answer_span(&subject, q),
-            time: features::temporal_compatibility(&subject, q),
+            subject: judge.subject_match(&subject),
+            predicate: judge.predicate_match(&subject),
+            answer: judge.answer_span(&subject),
+            time: judge.temporal_compatibility(&subject),
             ..Parts::default()
         }
     }

@@ -4,8 +4,8 @@
 use super::Engine;
 use super::read::Candidate;
 use crate::retrieve::QueryFrame;
-use crate::retrieve::cards::contains_words;
 use crate::retrieve::features::NEUTRAL;
+use crate::retrieve::words::contains_words;
 use crate::text::fold;
 use crate::types::{InteractionId, Signals};
 

@@ -4,11 +4,11 @@
 //! order is that of the paper's Table 4. Each is explained with an example in
 //! `docs/recall.md`.
 
-use crate::retrieve::cards::contains_words;
-use crate::retrieve::query::QueryFrame;
+use crate::retrieve::query::{QueryEntity, QueryFrame};
+use crate::retrieve::words::{Name, contains_words};
 use crate::text::fold;
-use crate::types::{Facts, Signals, TimeExpression, Validity};
-use memchr::memmem;
+use crate::types::{Entity, Facts, Signals, TimeExpression, Validity};
+use memchr::memmem::Finder;
 
 /// Names of the features, in Table 4's order.
 pub const FEATURES: [&str; 10] = [
@@ -27,6 +27,16 @@ pub const FEATURES: [&str; 10] = [
 pub const PENALTIES: [&str; 3] = ["stale", "social", "topic_only"];
 /// What a feature says when it has nothing to judge.
 pub const NEUTRAL: f64 = 0.5;
+/// Words that give a reason.
+const REASONS: [&str; 7] = [
+    "because",
+    "since",
+    "so that",
+    "due to",
+    "in order to",
+    "reason",
+    "why",
+];
 
 /// A candidate as the features see it.
 #[derive(Debug, Clone)]
@@ -74,150 +84,211 @@ impl Answerability {
     }
 }
 
-/// All of them for one candidate. `idf` weighs a term by its rarity.
-pub fn judge(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> f64) -> Answerability {
-    let entity = entity_overlap(s, q);
-    let subject = subject_match(s, q);
-    let predicate = predicate_match(s, q);
-    let specificity = query_specificity(s, q, idf);
-    let answer = answer_span(s, q);
-    let features = [
-        s.cosine.clamp(0.0, 1.0),
-        entity,
-        subject,
-        predicate,
-        specificity,
-        temporal_compatibility(s, q),
-        current_state(s, q),
-        not_superseded(s, q),
-        answer,
-        evidence_chain(s),
-    ];
-    let penalties = [
-        stale(s, q),
-        social(s),
-        topic_only(entity, subject, predicate, specificity, answer),
-    ];
-    Answerability {
-        features,
-        penalties,
-    }
+/// A question made ready to judge turns by.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    frame: &'a QueryFrame,
+    /// The names of each of its entities.
+    entities: Vec<Vec<Name>>,
+    /// The entities as it names them, folded.
+    named: Vec<String>,
+    speakers: Vec<Name>,
+    /// The words of whom or what it is about.
+    focus: Vec<Name>,
+    /// Its content, each term with its rarity.
+    terms: Vec<(&'a str, Finder<'a>, f64)>,
+    reasons: Vec<Name>,
 }
 
-/// Share of the question's entities (by any of their names) that the turn names
-/// or that its speaker bears. "Did Ana meet Rui?" / "I met Rui" by Ana: 1.
-pub fn entity_overlap(s: &Subject<'_>, q: &QueryFrame) -> f64 {
-    if q.entities.is_empty() {
-        return NEUTRAL;
-    }
-    let hit = |name: &str| {
-        let name = fold(name);
-        contains_words(s.text, &name) || s.speaker.is_some_and(|sp| contains_words(sp, &name))
-    };
-    let held = q.entities.iter().enumerate().filter(|(i, e)| {
-        hit(&e.text)
-            || q.aliases
-                .get(*i)
-                .is_some_and(|names| names.iter().any(|n| hit(n)))
-    });
-    ratio(held.count(), q.entities.len())
-}
-
-/// Whether the turn is about whom the question is about: 1 said by them, 0.75
-/// names them, 0 neither.
-pub fn subject_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
-    if !q.speakers.is_empty() {
-        let by = s
-            .speaker
-            .is_some_and(|sp| q.speakers.iter().any(|x| x == sp));
-        let named = q.speakers.iter().any(|x| contains_words(s.text, x));
-        return if by {
-            1.0
-        } else if named {
-            0.75
-        } else {
-            0.0
+impl<'a> Judge<'a> {
+    /// `idf` weighs a term by its rarity.
+    pub fn new(frame: &'a QueryFrame, idf: impl Fn(&str) -> f64) -> Self {
+        let folded = |name: &str| Name::new(&fold(name));
+        let names = |(i, e): (usize, &QueryEntity)| {
+            let aliases = frame.aliases.get(i).into_iter().flatten();
+            let all = aliases.map(String::as_str).chain([e.text.as_str()]);
+            all.map(folded).collect()
         };
-    }
-    if let Some(role) = q.role_hint.as_deref() {
-        return if s.role == role { 1.0 } else { 0.25 };
-    }
-    if q.is_first_person {
-        return if s.role == "user" { 1.0 } else { 0.25 };
-    }
-    match q.subject_focus.as_deref().map(fold) {
-        Some(focus) if !focus.is_empty() => {
-            let words: Vec<&str> = focus.split_whitespace().collect();
-            ratio(
-                words.iter().filter(|w| contains_words(s.text, w)).count(),
-                words.len(),
-            )
+        let term = |t: &'a String| (t.as_str(), Finder::new(t), idf(t));
+        let focus = fold(frame.subject_focus.as_deref().unwrap_or_default());
+        let gives_reasons = frame.answer_type == "reason";
+        Self {
+            frame,
+            entities: frame.entities.iter().enumerate().map(names).collect(),
+            named: frame.entities.iter().map(|e| fold(&e.text)).collect(),
+            speakers: frame.speakers.iter().map(|s| Name::new(s)).collect(),
+            focus: focus.split_whitespace().map(Name::new).collect(),
+            terms: frame.name_free_terms.iter().map(term).collect(),
+            reasons: { REASONS.iter().filter(|_| gives_reasons) }
+                .map(|r| Name::new(r))
+                .collect(),
         }
-        _ => NEUTRAL,
     }
-}
 
-/// Whether the turn expresses the question's predicate in any of its words.
-pub fn predicate_match(s: &Subject<'_>, q: &QueryFrame) -> f64 {
-    if q.predicate_lemmas.is_empty() {
-        return NEUTRAL;
+    /// Whether the days that turns were said on matter.
+    pub fn asks_for_days(&self) -> bool {
+        self.frame.first.is_some() || self.frame.last.is_some()
     }
-    let said = q
-        .predicate_lemmas
-        .iter()
-        .any(|l| s.facts.terms.iter().any(|t| t == l));
-    let card = q.predicate_canonical.as_ref();
-    let projected = card.is_some_and(|p| s.facts.cards.iter().any(|c| c.predicate == *p));
-    if said || projected { 1.0 } else { 0.0 }
-}
 
-/// Share of the question's content, weighed by rarity, that the turn contains.
-pub fn query_specificity(s: &Subject<'_>, q: &QueryFrame, idf: impl Fn(&str) -> f64) -> f64 {
-    let (mut held, mut all) = (0.0, 0.0);
-    for term in &q.name_free_terms {
-        let weight = idf(term);
-        all += weight;
-        if s.facts.terms.iter().any(|t| t == term)
-            || memmem::find(s.text.as_bytes(), term.as_bytes()).is_some()
+    /// All of them for one candidate.
+    pub fn judge(&self, s: &Subject<'_>) -> Answerability {
+        let entity = self.entity_overlap(s);
+        let subject = self.subject_match(s);
+        let predicate = self.predicate_match(s);
+        let specificity = self.query_specificity(s);
+        let answer = self.answer_span(s);
+        let q = self.frame;
+        let features = [
+            s.cosine.clamp(0.0, 1.0),
+            entity,
+            subject,
+            predicate,
+            specificity,
+            self.temporal_compatibility(s),
+            current_state(s, q),
+            not_superseded(s, q),
+            answer,
+            evidence_chain(s),
+        ];
+        let penalties = [
+            stale(s, q),
+            social(s),
+            topic_only(entity, subject, predicate, specificity, answer),
+        ];
+        Answerability {
+            features,
+            penalties,
+        }
+    }
+
+    /// Share of the question's entities (by any of their names) that the turn names
+    /// or that its speaker bears. "Did Ana meet Rui?" / "I met Rui" by Ana: 1.
+    pub fn entity_overlap(&self, s: &Subject<'_>) -> f64 {
+        if self.entities.is_empty() {
+            return NEUTRAL;
+        }
+        let hit = |name: &Name| {
+            name.occurs_in(s.text) || s.speaker.is_some_and(|speaker| name.occurs_in(speaker))
+        };
+        let held = self.entities.iter().filter(|names| names.iter().any(hit));
+        ratio(held.count(), self.entities.len())
+    }
+
+    /// Whether the turn is about whom the question is about: 1 said by them, 0.75
+    /// names them, 0 neither.
+    pub fn subject_match(&self, s: &Subject<'_>) -> f64 {
+        let q = self.frame;
+        if !q.speakers.is_empty() {
+            let by = s
+                .speaker
+                .is_some_and(|sp| q.speakers.iter().any(|x| x == sp));
+            return if by {
+                1.0
+            } else if self.speakers.iter().any(|x| x.occurs_in(s.text)) {
+                0.75
+            } else {
+                0.0
+            };
+        }
+        if let Some(role) = q.role_hint.as_deref() {
+            return if s.role == role { 1.0 } else { 0.25 };
+        }
+        if q.is_first_person {
+            return if s.role == "user" { 1.0 } else { 0.25 };
+        }
+        if self.focus.is_empty() {
+            return NEUTRAL;
+        }
+        let held = self.focus.iter().filter(|word| word.occurs_in(s.text));
+        ratio(held.count(), self.focus.len())
+    }
+
+    /// Whether the turn expresses the question's predicate in any of its words.
+    pub fn predicate_match(&self, s: &Subject<'_>) -> f64 {
+        let q = self.frame;
+        if q.predicate_lemmas.is_empty() {
+            return NEUTRAL;
+        }
+        let said = q
+            .predicate_lemmas
+            .iter()
+            .any(|l| s.facts.terms.iter().any(|t| t == l));
+        let card = q.predicate_canonical.as_ref();
+        let projected = card.is_some_and(|p| s.facts.cards.iter().any(|c| c.predicate == *p));
+        if said || projected { 1.0 } else { 0.0 }
+    }
+
+    /// Share of the question's content, weighed by rarity, that the turn contains.
+    pub fn query_specificity(&self, s: &Subject<'_>) -> f64 {
+        let (mut held, mut all) = (0.0, 0.0);
+        for (term, finder, weight) in &self.terms {
+            all += weight;
+            if s.facts.terms.iter().any(|t| t == term) || finder.find(s.text.as_bytes()).is_some() {
+                held += weight;
+            }
+        }
+        if all > 0.0 { held / all } else { NEUTRAL }
+    }
+
+    /// Whether the turn was said, or speaks of a time, inside the asked range; half where
+    /// it was said inside but speaks of other days. For a "when" without a range,
+    /// whether it speaks of a time at all.
+    pub fn temporal_compatibility(&self, s: &Subject<'_>) -> f64 {
+        let q = self.frame;
+        if q.first.is_some() || q.last.is_some() {
+            let (first, last) = (q.first.as_deref(), q.last.as_deref());
+            if s.facts.times.iter().any(|t| overlaps(t, first, last)) {
+                return 1.0;
+            }
+            // Asked a week on, "a week ago" wants what happened then, and not what was told
+            // then of an earlier month; "on 13 October" may want what was said that day.
+            let earlier = |last: &str| q.counts_back && first > Some(last);
+            let other =
+                |t: &TimeExpression| t.grain == "day" || t.last.as_deref().is_some_and(earlier);
+            let elsewhere = s.facts.times.iter().any(other);
+            return match s.day {
+                // "Yesterday I painted" tells of the day before it was said.
+                Some(day) if within(day, first, last) && elsewhere => NEUTRAL,
+                Some(day) if within(day, first, last) => 1.0,
+                Some(_) => 0.0,
+                None => NEUTRAL,
+            };
+        }
+        if q.answer_type == "time"
+            || matches!(q.temporal_intent.as_str(), "point" | "range" | "duration")
         {
-            held += weight;
+            return if s.facts.times.is_empty() {
+                NEUTRAL
+            } else {
+                1.0
+            };
         }
+        NEUTRAL
     }
-    if all > 0.0 { held / all } else { NEUTRAL }
-}
 
-/// Whether the turn was said, or speaks of a time, inside the asked range; half where
-/// it was said inside but speaks of other days. For a "when" without a range,
-/// whether it speaks of a time at all.
-pub fn temporal_compatibility(s: &Subject<'_>, q: &QueryFrame) -> f64 {
-    if q.first.is_some() || q.last.is_some() {
-        let (first, last) = (q.first.as_deref(), q.last.as_deref());
-        if s.facts.times.iter().any(|t| overlaps(t, first, last)) {
-            return 1.0;
-        }
-        // Asked a week on, "a week ago" wants what happened then, and not what was told
-        // then of an earlier month; "on 13 October" may want what was said that day.
-        let earlier = |last: &str| q.counts_back && first > Some(last);
-        let other = |t: &TimeExpression| t.grain == "day" || t.last.as_deref().is_some_and(earlier);
-        let elsewhere = s.facts.times.iter().any(other);
-        return match s.day {
-            // "Yesterday I painted" tells of the day before it was said.
-            Some(day) if within(day, first, last) && elsewhere => NEUTRAL,
-            Some(day) if within(day, first, last) => 1.0,
-            Some(_) => 0.0,
-            None => NEUTRAL,
+    /// Whether the turn holds something of the kind asked for, other than what the
+    /// question itself names. "Who …?" / "I met Rui": 1; "I met someone": 0.
+    pub fn answer_span(&self, s: &Subject<'_>) -> f64 {
+        let q = self.frame;
+        let has = |labels: &[&str]| {
+            let other = |e: &Entity| !self.named.contains(&fold(&e.text));
+            let mut entities = s.facts.entities.iter();
+            entities.any(|e| labels.contains(&e.label.as_str()) && other(e))
         };
-    }
-    if q.answer_type == "time"
-        || matches!(q.temporal_intent.as_str(), "point" | "range" | "duration")
-    {
-        return if s.facts.times.is_empty() {
-            NEUTRAL
-        } else {
-            1.0
+        let fits = match q.answer_type.as_str() {
+            "person" => has(&["PERSON", "ORG", "NORP"]),
+            "place" => has(&["GPE", "LOC", "FAC", "ORG"]),
+            "time" => !s.facts.times.is_empty() || has(&["DATE", "TIME"]),
+            "quantity" => {
+                has(&["CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL"])
+                    || s.text.chars().any(|c| c.is_ascii_digit())
+            }
+            "reason" => self.reasons.iter().any(|w| w.occurs_in(s.text)),
+            "list" => s.text.contains(',') || contains_words(s.text, "and"),
+            _ => return NEUTRAL,
         };
+        if fits { 1.0 } else { 0.0 }
     }
-    NEUTRAL
 }
 
 /// How the turn's standing fits the question's: now, or then.
@@ -247,45 +318,6 @@ pub fn not_superseded(s: &Subject<'_>, q: &QueryFrame) -> f64 {
     } else {
         0.0
     }
-}
-
-/// Whether the turn holds something of the kind asked for, other than what the
-/// question itself names. "Who …?" / "I met Rui": 1; "I met someone": 0.
-pub fn answer_span(s: &Subject<'_>, q: &QueryFrame) -> f64 {
-    let named = |e: &&crate::types::Entity| {
-        let text = fold(&e.text);
-        !q.entities.iter().any(|x| fold(&x.text) == text)
-    };
-    let has = |labels: &[&str]| {
-        s.facts
-            .entities
-            .iter()
-            .filter(named)
-            .any(|e| labels.contains(&e.label.as_str()))
-    };
-    let fits = match q.answer_type.as_str() {
-        "person" => has(&["PERSON", "ORG", "NORP"]),
-        "place" => has(&["GPE", "LOC", "FAC", "ORG"]),
-        "time" => !s.facts.times.is_empty() || has(&["DATE", "TIME"]),
-        "quantity" => {
-            has(&["CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL"])
-                || s.text.chars().any(|c| c.is_ascii_digit())
-        }
-        "reason" => [
-            "because",
-            "since",
-            "so that",
-            "due to",
-            "in order to",
-            "reason",
-            "why",
-        ]
-        .iter()
-        .any(|w| contains_words(s.text, w)),
-        "list" => s.text.contains(',') || contains_words(s.text, "and"),
-        _ => return NEUTRAL,
-    };
-    if fits { 1.0 } else { 0.0 }
 }
 
 /// Whether more evidence hangs on it: lineage, or a card over the raw turn.
@@ -345,7 +377,6 @@ fn overlaps(t: &TimeExpression, first: Option<&str>, last: Option<&str>) -> bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retrieve::query::QueryEntity;
     use crate::types::Entity;
 
     fn facts(terms: &[&str]) -> Facts {
@@ -367,6 +398,10 @@ mod tests {
             linked: false,
             has_card: false,
         }
+    }
+
+    fn judge(q: &QueryFrame) -> Judge<'_> {
+        Judge::new(q, |_| 1.0)
     }
 
     fn near(a: f64, b: f64) {
@@ -400,10 +435,10 @@ mod tests {
             aliases: vec![vec![], vec!["Rui".into()]],
             ..Default::default()
         };
-        near(entity_overlap(&subject("i met rui", &f), &q), 1.0);
-        near(entity_overlap(&subject("i met ruins", &f), &q), 0.5);
+        near(judge(&q).entity_overlap(&subject("i met rui", &f)), 1.0);
+        near(judge(&q).entity_overlap(&subject("i met ruins", &f)), 0.5);
         near(
-            entity_overlap(&subject("x", &f), &QueryFrame::default()),
+            judge(&QueryFrame::default()).entity_overlap(&subject("x", &f)),
             NEUTRAL,
         );
     }
@@ -415,12 +450,12 @@ mod tests {
             speakers: vec!["ana".into()],
             ..Default::default()
         };
-        near(subject_match(&subject("hi", &f), &q), 1.0);
+        near(judge(&q).subject_match(&subject("hi", &f)), 1.0);
         let mut other = subject("ana said hi", &f);
         other.speaker = Some("ben");
-        near(subject_match(&other, &q), 0.75);
+        near(judge(&q).subject_match(&other), 0.75);
         other.text = "hi";
-        near(subject_match(&other, &q), 0.0);
+        near(judge(&q).subject_match(&other), 0.0);
     }
 
     #[test]
@@ -432,15 +467,15 @@ mod tests {
             ..Default::default()
         };
         let mut s = subject("use port 8080", &f);
-        near(subject_match(&s, &q), 0.25);
+        near(judge(&q).subject_match(&s), 0.25);
         s.role = "assistant";
-        near(subject_match(&s, &q), 1.0);
+        near(judge(&q).subject_match(&s), 1.0);
         // A named speaker counts before the role.
         let named = QueryFrame {
             speakers: vec!["ben".into()],
             ..q
         };
-        near(subject_match(&s, &named), 0.0);
+        near(judge(&named).subject_match(&s), 0.0);
     }
 
     #[test]
@@ -451,7 +486,10 @@ mod tests {
             ..Default::default()
         };
         let idf = |t: &str| if t == "port" { 3.0 } else { 1.0 };
-        near(query_specificity(&subject("the port", &f), &q, idf), 0.75);
+        near(
+            Judge::new(&q, idf).query_specificity(&subject("the port", &f)),
+            0.75,
+        );
     }
 
     #[test]
@@ -461,10 +499,13 @@ mod tests {
             predicate_lemmas: vec!["live".into(), "move".into()],
             ..Default::default()
         };
-        near(predicate_match(&subject("", &f), &q), 1.0);
-        near(predicate_match(&subject("", &facts(&["eat"])), &q), 0.0);
+        near(judge(&q).predicate_match(&subject("", &f)), 1.0);
         near(
-            predicate_match(&subject("", &f), &QueryFrame::default()),
+            judge(&q).predicate_match(&subject("", &facts(&["eat"]))),
+            0.0,
+        );
+        near(
+            judge(&QueryFrame::default()).predicate_match(&subject("", &f)),
             NEUTRAL,
         );
     }
@@ -477,10 +518,10 @@ mod tests {
             ..Default::default()
         };
         let f = facts(&[]);
-        near(temporal_compatibility(&subject("", &f), &q), 1.0);
+        near(judge(&q).temporal_compatibility(&subject("", &f)), 1.0);
         let mut s = subject("", &f);
         s.day = Some("2024-07-01");
-        near(temporal_compatibility(&s, &q), 0.0);
+        near(judge(&q).temporal_compatibility(&s), 0.0);
         let spoken = Facts {
             times: vec![TimeExpression {
                 text: "in May".into(),
@@ -495,7 +536,7 @@ mod tests {
         };
         let mut s = subject("", &spoken);
         s.day = Some("2024-07-01");
-        near(temporal_compatibility(&s, &q), 1.0);
+        near(judge(&q).temporal_compatibility(&s), 1.0);
     }
 
     #[test]
@@ -518,18 +559,21 @@ mod tests {
             ..Facts::default()
         };
         near(
-            temporal_compatibility(&subject("", &yesterday), &q),
+            judge(&q).temporal_compatibility(&subject("", &yesterday)),
             NEUTRAL,
         );
         // "Last year" beside what was said that day takes nothing from it.
         yesterday.times[0].grain = "year".into();
-        near(temporal_compatibility(&subject("", &yesterday), &q), 1.0);
+        near(
+            judge(&q).temporal_compatibility(&subject("", &yesterday)),
+            1.0,
+        );
         // But "a week ago" is when it happened, and this happened before.
         let a_week_ago = QueryFrame {
             counts_back: true,
             ..q
         };
-        let of = |facts: &Facts| temporal_compatibility(&subject("", facts), &a_week_ago);
+        let of = |facts: &Facts| judge(&a_week_ago).temporal_compatibility(&subject("", facts));
         near(of(&yesterday), NEUTRAL);
         let mut later = yesterday.clone();
         later.times[0].first = Some("2025-01-01".into());
@@ -576,7 +620,7 @@ mod tests {
             answer_type: "person".into(),
             ..Default::default()
         };
-        near(answer_span(&subject("i met rui", &f), &who), 1.0);
+        near(judge(&who).answer_span(&subject("i met rui", &f)), 1.0);
         let named = QueryFrame {
             entities: vec![QueryEntity {
                 text: "Rui".into(),
@@ -584,14 +628,17 @@ mod tests {
             }],
             ..who.clone()
         };
-        near(answer_span(&subject("i met rui", &f), &named), 0.0);
+        near(judge(&named).answer_span(&subject("i met rui", &f)), 0.0);
         let many = QueryFrame {
             answer_type: "quantity".into(),
             ..Default::default()
         };
-        near(answer_span(&subject("port 8080", &facts(&[])), &many), 1.0);
         near(
-            answer_span(&subject("x", &f), &QueryFrame::default()),
+            judge(&many).answer_span(&subject("port 8080", &facts(&[]))),
+            1.0,
+        );
+        near(
+            judge(&QueryFrame::default()).answer_span(&subject("x", &f)),
             NEUTRAL,
         );
     }

@@ -8,6 +8,7 @@ pub mod features;
 pub mod late;
 pub mod ledger;
 pub mod query;
+pub mod words;
 
 pub use query::{Filters, Query, QueryFrame};
 

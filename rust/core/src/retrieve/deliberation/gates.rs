@@ -3,7 +3,7 @@
 //! model judges an answer; here the evidence for one is measured).
 
 use crate::retrieve::QueryFrame;
-use crate::retrieve::cards::contains_words;
+use crate::retrieve::words::contains_words;
 use crate::text::fold;
 use serde::Serialize;
 
