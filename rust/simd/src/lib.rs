@@ -1,6 +1,6 @@
 //! Arithmetic of the core as wide as the processor allows, with the same bits: integer
 //! dot products here, exponentials in [`exp`], sums of vectors in [`sums`],
-//! their planes of bytes in [`planes`], products with [`weights`].
+//! their planes of bytes in [`planes`], products with [`weights`]; [`room`] for long rows.
 //!
 //! Every function has a portable form and forms for AVX2 and AVX-512 VNNI; which one
 //! runs is decided when it is called. Sums of integers do not depend on their order,
@@ -13,6 +13,7 @@ pub mod exp;
 pub mod packed;
 pub mod planes;
 mod portable;
+pub mod room;
 pub mod sums;
 pub mod weights;
 #[cfg(target_arch = "x86_64")]

@@ -9,7 +9,7 @@
 use crate::index::top::{Floor, TopK};
 use crate::score::vector::{SCALE, cosine};
 use ebbtide_simd::planes::{self, Scale};
-use ebbtide_simd::{Digits, dot_split, prefetch};
+use ebbtide_simd::{Digits, dot_split, prefetch, room};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -413,6 +413,8 @@ impl Flat {
 /// Appends a row's planes.
 fn split(row: &[i16], high: &mut Vec<i8>, low: &mut Vec<u8>) -> Scale {
     let from = high.len();
+    room::reserve(high, row.len());
+    room::reserve(low, row.len());
     high.resize(from + row.len(), 0);
     low.resize(from + row.len(), 0);
     let (step, square) = planes::split(row, &mut high[from..], &mut low[from..]);
