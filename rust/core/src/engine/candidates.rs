@@ -2,6 +2,7 @@
 
 use super::read::{
     BM25, CARD_SEMANTIC, CARD_SYMBOLIC, Candidate, Channels, Hits, RAW_LEXICAL, RAW_SEMANTIC,
+    Sighting,
 };
 use super::{Engine, TurnMeta};
 use crate::config::{Config, Retrieval};
@@ -61,14 +62,14 @@ impl Engine {
         reach: usize,
         graph: &Found,
         admit: &(impl Fn(InteractionId) -> bool + Sync),
-    ) -> Vec<Candidate> {
+    ) -> Vec<Sighting> {
         let (r, frame) = (&config.retrieval, &query.frame);
         let k = r
             .raw_prefetch_k
             .max(if r.late_interaction { reach } else { 0 });
-        let mut all: Vec<((Option<u64>, InteractionId), usize, f64)> = Vec::new();
+        let mut all: Vec<Hit> = Vec::new();
         let mut put = |hits: Hits, channel: usize| {
-            all.extend(hits.into_iter().map(|(id, s)| ((None, id), channel, s)));
+            all.extend(hits.into_iter().map(|(id, s)| (id, channel, s)));
         };
         // Only the paper has a ceiling of distance; the other preset ranks and cuts later.
         let floor = if r.late_interaction {
@@ -98,8 +99,7 @@ impl Engine {
                 admit(id) && self.turns.get(&id).is_some_and(|m| m.archived)
             };
             let mut put = |hits: Hits, channel: usize| {
-                let keyed = |(n, s): (u64, f64)| ((Some(n), cards::split(n).0), channel, s);
-                all.extend(hits.into_iter().map(keyed));
+                all.extend(hits.into_iter().map(|(n, s)| (n | CARD, channel, s)));
             };
             if r.enable_card_symbolic {
                 let k = r.symbolic_lookup_k;
@@ -212,19 +212,29 @@ impl Engine {
     }
 }
 
-/// One candidate for each turn or card, in their order, with its score by channel.
-fn merge(mut all: Vec<((Option<u64>, InteractionId), usize, f64)>) -> Vec<Candidate> {
+/// A turn's id, or a card's number with [`CARD`] set, with a channel and its score.
+type Hit = (u64, usize, f64);
+
+/// Ids and card numbers are far below.
+const CARD: u64 = 1 << 63;
+
+/// Each turn or card once, in their order, with its score by channel.
+fn merge(mut all: Vec<Hit>) -> Vec<Sighting> {
     all.sort_unstable_by_key(|(key, channel, _)| (*key, *channel));
-    let mut pool = Vec::with_capacity(all.len());
-    for same in all.chunk_by(|a, b| a.0 == b.0) {
+    let each = all.chunk_by(|a, b| a.0 == b.0).map(|same| {
         let mut channels = Channels::default();
         for (_, channel, score) in same {
             channels.set(*channel, *score);
         }
-        let (card, id) = same[0].0;
-        pool.push(Candidate::new(id, card, channels));
-    }
-    pool
+        let key = same[0].0;
+        let card = (key & CARD != 0).then_some(key & !CARD);
+        Sighting {
+            id: card.map_or(key, |n| cards::split(n).0),
+            card,
+            channels,
+        }
+    });
+    each.collect()
 }
 
 /// Drops what `mismatches` says, unless nothing would be left.

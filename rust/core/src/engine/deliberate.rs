@@ -3,7 +3,7 @@
 //! both are ranked together.
 
 use super::Engine;
-use super::read::{Candidate, Channels, DELIBERATION, Recall, RecallOptions};
+use super::read::{Candidate, Channels, DELIBERATION, FIRST_STAGE, Recall, RecallOptions};
 use super::scan::{Scan, best_by_turn};
 use super::terms::Term;
 use crate::calendar;
@@ -339,7 +339,7 @@ impl Engine {
             if let Some(score) = scan.scores.get(&c.id) {
                 c.channels.set(DELIBERATION, *score);
             }
-            if c.dropped == Some("first_stage") && kept.contains_key(&c.id) {
+            if c.dropped == Some(FIRST_STAGE) && kept.contains_key(&c.id) {
                 c.dropped = None;
             }
         }

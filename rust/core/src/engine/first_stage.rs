@@ -7,7 +7,7 @@
 //! the talk is not about are nobody's neighbour, and stand back as they do in the ranking.
 
 use super::Engine;
-use super::read::{BM25, Candidate, RAW_SEMANTIC};
+use super::read::{BM25, RAW_SEMANTIC, Sighting};
 use crate::config::Config;
 use crate::order::best_first;
 use crate::retrieve::{Query, late};
@@ -19,24 +19,25 @@ const NEIGHBOUR: f64 = 0.5;
 const SPEAKER: f64 = 0.2;
 
 impl Engine {
-    /// Marks all but the `keep` best turns as dropped; the cards of a turn go with it.
+    /// The ids of the `keep` best turns, ascending; the cards of the others go with them.
+    /// `None`: there are no more.
     pub(super) fn first_stage(
         &self,
-        pool: &mut [Candidate],
+        found: &[Sighting],
         query: &Query,
         stems: &[String],
         config: &Config,
         keep: usize,
-    ) {
+    ) -> Option<Vec<InteractionId>> {
         let window = config.retrieval.late_interaction_window;
         let aside = config.ranking.remark;
-        let mut ids: Vec<InteractionId> = pool.iter().map(|c| c.id).collect();
+        let mut ids: Vec<InteractionId> = found.iter().map(|s| s.id).collect();
         ids.sort_unstable();
         ids.dedup();
         if ids.len() <= keep {
-            return;
+            return None;
         }
-        let own = self.own_scores(pool, &ids, query, stems);
+        let own = self.own_scores(found, &ids, query, stems);
         let places: Vec<Option<usize>> = ids.iter().map(|id| self.turns.position(*id)).collect();
         let reach = usize::try_from(window).unwrap_or(usize::MAX);
         let remark = |p: &usize| aside > 0.0 && self.turns.standing(*p).remark;
@@ -62,36 +63,34 @@ impl Engine {
         order.select_nth_unstable_by(keep, |a, b| best_first(*a, *b));
         let mut kept: Vec<InteractionId> = order[..keep].iter().map(|(_, id)| *id).collect();
         kept.sort_unstable();
-        for c in { pool.iter_mut() }.filter(|c| kept.binary_search(&c.id).is_err()) {
-            c.dropped = Some("first_stage");
-        }
+        Some(kept)
     }
 
     /// Half dense, half BM25, each scaled over the turns. What a channel has found
     /// carries its score already.
     fn own_scores(
         &self,
-        pool: &[Candidate],
+        found: &[Sighting],
         ids: &[InteractionId],
         query: &Query,
         stems: &[String],
     ) -> Vec<f64> {
         let mut dense = vec![None; ids.len()];
         let mut bm25 = vec![None; ids.len()];
-        for c in pool.iter().filter(|c| c.card.is_none()) {
-            if let Ok(at) = ids.binary_search(&c.id) {
-                dense[at] = c.channels.get(RAW_SEMANTIC);
-                bm25[at] = c.channels.get(BM25);
+        for s in found.iter().filter(|s| s.card.is_none()) {
+            if let Ok(at) = ids.binary_search(&s.id) {
+                dense[at] = s.channels.get(RAW_SEMANTIC);
+                bm25[at] = s.channels.get(BM25);
             }
         }
         let terms = self.bm25.terms(stems);
         let unknown: Vec<InteractionId> = { ids.iter().zip(&dense) }
             .filter_map(|(id, s)| s.is_none().then_some(*id))
             .collect();
-        let mut found = self.flat.similarities(&query.vector, &unknown).into_iter();
+        let mut computed = self.flat.similarities(&query.vector, &unknown).into_iter();
         let mut dense: Vec<f64> = dense
             .into_iter()
-            .map(|s| s.or_else(|| found.next()).unwrap_or_default())
+            .map(|s| s.or_else(|| computed.next()).unwrap_or_default())
             .collect();
         let mut bm25: Vec<f64> = bm25
             .into_iter()

@@ -81,6 +81,15 @@ pub struct Recall {
     pub deliberation: Option<Value>,
 }
 
+/// A turn or a card that channels found. There may be thousands of them, of which the first
+/// stage keeps some; only those become candidates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sighting {
+    pub(super) id: InteractionId,
+    pub(super) card: Option<u64>,
+    pub(super) channels: Channels,
+}
+
 /// A candidate on its way through the stages.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
@@ -112,8 +121,7 @@ impl Candidate {
     }
 }
 
-/// Score by channel of one candidate; there are thousands of them, so it is a row of
-/// places and no map.
+/// Score by channel: a row of places and no map.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Channels([Option<f64>; CHANNELS.len()]);
 
@@ -163,6 +171,9 @@ impl Channels {
         named.filter_map(|(n, s)| Some((*n, s?))).collect()
     }
 }
+
+/// Why a candidate is not read: there are better ones.
+pub(super) const FIRST_STAGE: &str = "first_stage";
 
 /// Candidates in the order of their scores.
 pub(super) struct Ranked {
@@ -259,17 +270,26 @@ impl Engine {
         };
         let fused = r.late_interaction || r.enable_bm25;
         let stems = self.query_stems(&query.frame);
-        let mut pool = self.candidates(query, config, reach, graph, &admit);
-        let found = pool.len();
-        if fused {
-            let keep = r.late_interaction_k.max(reach).max(1);
-            self.first_stage(&mut pool, query, &stems, config, keep);
-        }
+        let sightings = self.candidates(query, config, reach, graph, &admit);
+        let found = sightings.len();
+        let keep = r.late_interaction_k.max(reach).max(1);
+        let kept = { fused.then_some(&sightings) }
+            .and_then(|all| self.first_stage(all, query, &stems, config, keep));
+        let out = |id: &InteractionId| kept.as_ref().is_some_and(|k| k.binary_search(id).is_err());
+        // A scan may take in what the first stage does not, and a trace shows it.
+        let whole = options.trace || scan.is_some();
+        let mut pool: Vec<Candidate> = { sightings.into_iter() }
+            .filter(|s| whole || !out(&s.id))
+            .map(|s| Candidate {
+                dropped: out(&s.id).then_some(FIRST_STAGE),
+                ..Candidate::new(s.id, s.card, s.channels)
+            })
+            .collect();
         if let Some(scan) = scan {
             self.take_in(&mut pool, scan);
         }
-        let lost = |c: &Candidate| c.dropped == Some("first_stage");
-        let narrowed = pool.iter().any(lost);
+        let lost = |c: &Candidate| c.dropped == Some(FIRST_STAGE);
+        let narrowed = pool.len() < found || pool.iter().any(lost);
         if !options.trace {
             pool.retain(|c| !lost(c));
         }
@@ -350,7 +370,7 @@ impl Engine {
 
     pub(super) fn judge(&self, pool: &mut [Candidate], judge: &Judge<'_>, query: &Query) {
         // What a filter drops is judged too: the trace shows why it might have been kept.
-        let unread = |c: &&mut Candidate| matches!(c.dropped, Some("first_stage" | "erased"));
+        let unread = |c: &&mut Candidate| matches!(c.dropped, Some(FIRST_STAGE | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
             let said = self.meta(c.id).and_then(|m| m.utc_micros);
             let day = said

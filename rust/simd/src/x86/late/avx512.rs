@@ -14,6 +14,10 @@ const ROWS: usize = 8;
 /// Fours of tokens whose sums with [`ROWS`] rows the registers hold.
 const FEW_GROUPS: usize = 3;
 
+/// Bytes from what is read to what is asked for: the memory brings little unasked where rows
+/// lie in several pages.
+const AHEAD: usize = 2048;
+
 /// Unpacked rows, each number 8 more than it is.
 type Unpacked = Line<[MaybeUninit<[u8; STEP]>; ROWS * STEPS]>;
 
@@ -101,6 +105,10 @@ fn compare<const G: usize, const R: usize, const D: usize>(
         let (of_row, halves) = weight_and_halves(&rows[r.min(last) * bytes..][..bytes]);
         *weight = of_row;
         unpack_row(halves, &mut room.0[r * steps..][..steps]);
+        for line in (0..bytes).step_by(BYTES) {
+            // The address is only asked for, whatever lies there.
+            _mm_prefetch::<_MM_HINT_T0>(halves.as_ptr().wrapping_add(AHEAD + line).cast());
+        }
     }
     let (q, written) = (lines.as_ptr(), room.0.as_ptr());
     let mut sums = [[_mm512_setzero_si512(); G]; R];
