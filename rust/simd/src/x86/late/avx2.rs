@@ -7,6 +7,7 @@ use super::super::super::packed::{row_bytes, weight_and_halves};
 use super::super::super::{Line, Question, STEP, TOGETHER, portable, steps_of};
 use super::{ANY, BYTES, FEW, GROUPS, KNOWN, STEPS};
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 /// Bytes of a register.
 const WIDE: usize = BYTES / 2;
@@ -15,7 +16,7 @@ const SPAN: usize = 8;
 const _: () = assert!(SPAN * 2 * 15 * 128 <= i16::MAX as usize);
 
 /// Unpacked rows, each number 8 more than it is.
-type Unpacked = Line<[[u8; STEP]; FEW * STEPS]>;
+type Unpacked = Line<[MaybeUninit<[u8; STEP]>; FEW * STEPS]>;
 
 /// For each four tokens the greatest with each of four rows: of two tokens, of two more.
 type Most = [[__m256i; 2]; GROUPS];
@@ -34,7 +35,7 @@ pub fn best(question: &Question, rows: &[u8], out: &mut [i32]) {
 fn best_in<const D: usize>(question: &Question, rows: &[u8], out: &mut [i32]) {
     let d = if D == ANY { question.dimension } else { D };
     let (steps, bytes) = (steps_of(d), row_bytes(d));
-    let mut room: Unpacked = Line([[0; STEP]; FEW * STEPS]);
+    let mut room: Unpacked = Line([MaybeUninit::uninit(); FEW * STEPS]);
     let lines = question.lines.chunks(GROUPS * steps);
     let excess = question.excess.chunks(GROUPS);
     let parts = lines.zip(excess).zip(out.chunks_mut(GROUPS * TOGETHER));
@@ -44,7 +45,8 @@ fn best_in<const D: usize>(question: &Question, rows: &[u8], out: &mut [i32]) {
             let weights = unpack(rows, bytes, steps, &mut room);
             let groups = lines.chunks_exact(steps).zip(excess);
             for ((line, excess), most) in groups.zip(&mut most) {
-                let sums = compare::<D>(line, &room, d);
+                // SAFETY: four rows were unpacked above.
+                let sums = unsafe { compare::<D>(line, &room, d) };
                 for (half, most) in most.iter_mut().enumerate() {
                     let sums = sums.map(|of_row| of_row[half]);
                     let excess = &excess.0[half * WIDE / 4..][..WIDE / 4];
@@ -69,9 +71,12 @@ fn best_in<const D: usize>(question: &Question, rows: &[u8], out: &mut [i32]) {
 }
 
 /// Sums of each of four rows with two tokens, and with two more.
+///
+/// # Safety
+/// The rows must have been [unpacked](unpack) into the room.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn compare<const D: usize>(
+unsafe fn compare<const D: usize>(
     lines: &[Line<[i8; BYTES]>],
     room: &Unpacked,
     d: usize,
@@ -90,7 +95,7 @@ fn compare<const D: usize>(
                 [_mm256_load_si256(line), _mm256_load_si256(line.add(1))]
             };
             for (r, pairs) in pairs.iter_mut().enumerate() {
-                // SAFETY: there are `FEW * steps` steps of 16 bytes.
+                // SAFETY: 16 bytes of each of `FEW * steps` steps were written before.
                 let row = unsafe { _mm_loadu_si128(rows.add(r * steps + at).cast()) };
                 let row = _mm256_broadcastsi128_si256(row);
                 for (pair, token) in pairs.iter_mut().zip(tokens) {
@@ -123,25 +128,38 @@ fn unpack(rows: &[u8], bytes: usize, steps: usize, room: &mut Unpacked) -> __m25
     _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(weights.as_ptr().cast()) })
 }
 
-/// A row's lower halves of bytes in whole steps, then the upper ones.
+/// Writes all of `out`: whole steps of a row's lower halves of bytes, then of the upper
+/// ones.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn unpack_row(halves: &[u8], out: &mut [[u8; STEP]]) {
+fn unpack_row(halves: &[u8], out: &mut [MaybeUninit<[u8; STEP]>]) {
     let (low, high) = out.split_at_mut(out.len() / 2);
     let (whole, rest) = halves.as_chunks::<STEP>();
-    let mut last = [0; STEP];
-    last[..rest.len()].copy_from_slice(rest);
-    let eights = _mm_set1_epi8(0x88u8.cast_signed());
+    for ((step, low), high) in whole.iter().zip(&mut *low).zip(&mut *high) {
+        unpack_step(step, low, high);
+    }
+    if !rest.is_empty() {
+        let mut last = [0; STEP];
+        last[..rest.len()].copy_from_slice(rest);
+        unpack_step(&last, &mut low[whole.len()], &mut high[whole.len()]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unpack_step(
+    halves: &[u8; STEP],
+    low: &mut MaybeUninit<[u8; STEP]>,
+    high: &mut MaybeUninit<[u8; STEP]>,
+) {
     let fifteens = _mm_set1_epi8(0x0f);
-    let steps = whole.iter().chain([&last]);
-    for ((step, low), high) in steps.zip(low).zip(high) {
-        // SAFETY: 16 readable and twice 16 writable bytes; nothing asks for alignment.
-        unsafe {
-            let x = _mm_xor_si128(_mm_loadu_si128(step.as_ptr().cast()), eights);
-            let upper = _mm_and_si128(_mm_srli_epi16::<4>(x), fifteens);
-            _mm_storeu_si128(low.as_mut_ptr().cast(), _mm_and_si128(x, fifteens));
-            _mm_storeu_si128(high.as_mut_ptr().cast(), upper);
-        }
+    // SAFETY: 16 readable and twice 16 writable bytes; nothing asks for alignment.
+    unsafe {
+        let x = _mm_loadu_si128(halves.as_ptr().cast());
+        let x = _mm_xor_si128(x, _mm_set1_epi8(0x88u8.cast_signed()));
+        let upper = _mm_and_si128(_mm_srli_epi16::<4>(x), fifteens);
+        _mm_storeu_si128(low.as_mut_ptr().cast(), _mm_and_si128(x, fifteens));
+        _mm_storeu_si128(high.as_mut_ptr().cast(), upper);
     }
 }
 
