@@ -271,13 +271,15 @@ def _model_directory(name: str) -> Path | None:
 def _load(name: str) -> Language:
     import spacy
 
+    from ebbtide.analysis.attributes import with_looked_up_attributes
     from ebbtide.analysis.products import with_ordered_products
 
     for candidate in _candidates(name):
         try:
-            return with_ordered_products(spacy.load(candidate))
+            nlp = spacy.load(candidate)
         except OSError:
             continue
+        return with_looked_up_attributes(with_ordered_products(nlp))
     package = _candidates(name)[-1].replace("_", "-")
     raise ConfigError(
         f"spaCy model {name!r} is not installed: pip install {package}",
