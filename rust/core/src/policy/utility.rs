@@ -375,22 +375,49 @@ fn utility(lifecycle: Lifecycle, said: &Said<'_>, s: &Seen<'_>) -> f64 {
     }
 }
 
+/// Part of a word.
+const PART: u8 = 1;
+/// White space.
+const GAP: u8 = 2;
+/// What each byte of ASCII text is: a part of a word, a gap, or neither.
+const KINDS: [u8; 128] = {
+    let mut kinds = [0; 128];
+    let mut at = 0;
+    while at < kinds.len() {
+        let byte = at as u8;
+        if byte.is_ascii_alphanumeric() {
+            kinds[at] = PART;
+        } else if byte == b' ' || (9 <= byte && byte <= 13) {
+            kinds[at] = GAP;
+        }
+        at += 1;
+    }
+    kinds
+};
+
 /// Stretches between white space that have a letter or digit.
 fn words(text: &str) -> usize {
     if text.is_ascii() {
-        let space = |b: u8| b == b' ' || (9..=13).contains(&b);
-        return stretches(text.bytes().map(|b| (b.is_ascii_alphanumeric(), space(b))));
+        return stretches(text.bytes().map(|b| KINDS[usize::from(b & 127)]));
     }
-    stretches({ text.chars() }.map(|c| (c.is_alphanumeric(), c.is_whitespace())))
+    let kind = |c: char| {
+        if c.is_alphanumeric() {
+            PART
+        } else {
+            GAP * u8::from(c.is_whitespace())
+        }
+    };
+    stretches(text.chars().map(kind))
 }
 
-/// Stretches that have a part of a word, of what is such a part or a gap or neither.
-/// Without branches: where words end is nothing that a processor could foresee.
-fn stretches(marks: impl Iterator<Item = (bool, bool)>) -> usize {
-    let (mut count, mut inside) = (0, false);
-    for (part, gap) in marks {
+/// Stretches that have a part of a word. Without branches: where words end is nothing that a
+/// processor could foresee.
+fn stretches(kinds: impl Iterator<Item = u8>) -> usize {
+    let (mut count, mut inside) = (0, 0);
+    for kind in kinds {
+        let part = kind & PART;
         count += usize::from(part & !inside);
-        inside = part | (inside & !gap);
+        inside = part | (inside & !(kind / GAP));
     }
     count
 }

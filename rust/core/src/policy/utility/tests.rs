@@ -278,3 +278,19 @@ fn languages_without_spaces_are_counted_by_pairs() {
     let found = judged("我妈妈对海鲜过敏,一吃虾就全身发痒。", &f, Some(0.1));
     assert_ne!(found.0, Lifecycle::Transient);
 }
+
+#[test]
+fn words_are_stretches_with_a_letter_or_digit() {
+    for (text, count) in [
+        ("", 0),
+        (" - -- \t", 0),
+        ("don't stop", 2),
+        ("one--two", 1),
+        ("a\u{b}b\nc", 3),
+        ("(4) .", 1),
+        ("é ü\u{a0}x", 3),
+        ("東京 –", 1),
+    ] {
+        assert_eq!(words(text), count, "{text:?}");
+    }
+}
