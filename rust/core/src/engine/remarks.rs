@@ -86,9 +86,7 @@ impl Engine {
             let places = (at.saturating_sub(REACH)..at).rev();
             places.filter(|place| !turns.standing(*place).remark)
         };
-        let warmup = usize::try_from(c.warmup).unwrap_or(REACH);
-        let count = notes().take(c.least.max(warmup)).count();
-        if count >= c.least {
+        if notes().take(c.least).count() == c.least {
             let first = passages.get(..self.flat.dimension()).unwrap_or(&[]);
             let newest = notes().take(c.thread_notes).map(|place| turns.id(place));
             let cosine = |id| match known.iter().find(|k| k.0 == id) {
@@ -97,12 +95,15 @@ impl Engine {
             };
             standing.thread = newest.map(cosine).reduce(f64::max);
         }
-        let past = || {
-            let threads = notes().filter_map(|place| turns.standing(place).thread);
-            threads.take(c.window).collect()
-        };
-        standing.remark =
-            transience == Transience::OffThread && rpe::off_thread(standing.thread, past, count, c);
+        if transience == Transience::OffThread {
+            let past = || {
+                let threads = notes().filter_map(|place| turns.standing(place).thread);
+                threads.take(c.window).collect()
+            };
+            let warmup = usize::try_from(c.warmup).unwrap_or(REACH);
+            let count = notes().take(c.least.max(warmup)).count();
+            standing.remark = rpe::off_thread(standing.thread, past, count, c);
+        }
         standing
     }
 }

@@ -468,7 +468,7 @@ fn names_something(said: &Said<'_>) -> bool {
 
 /// A digit, or a number in words other than "one" and "first".
 fn counts_something(said: &Said<'_>) -> bool {
-    said.text.contains(|c: char| c.is_ascii_digit())
+    said.text.bytes().any(|b| b.is_ascii_digit())
         || said.facts.entities.iter().any(|e| {
             QUANTITIES.contains(&e.label.as_str())
                 && !matches!(text::fold(&e.text).as_str(), "one" | "first")
