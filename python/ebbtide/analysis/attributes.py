@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from spacy.attrs import DEP, LEMMA, LOWER, MORPH, ORTH, POS, TAG  # type: ignore[import-not-found]
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     Conditions: TypeAlias = Mapping[str, Any]
 
 __all__ = ["LookedUp", "with_looked_up_attributes"]
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 _NAME = "ebbtide_attributes"
 _READ = [ORTH, LOWER, TAG, DEP]
@@ -93,9 +96,7 @@ class LookedUp:
             kind = (word, tag, dep if dep in self._deps else -1)
             one = self._kinds.get(kind)
             if one is None:
-                if len(self._kinds) == _MOST:
-                    self._kinds.clear()
-                one = self._kinds[kind] = self._ask([row])[0]
+                one = _remember(self._kinds, kind, self._ask([row])[0])
             if opened & one.closes:
                 linked.append(len(found))
             opened = one.opens
@@ -121,29 +122,20 @@ class LookedUp:
         for place in unknown:
             token, one = doc[place], found[place]
             token.lemma_ = self._lemmatizer.lemmatize(token)[0]
-            if len(self._lemmas) == _MOST:
-                self._lemmas.clear()
-            self._lemmas[token.orth, one.pos, one.morph] = token.lemma
+            _remember(self._lemmas, (token.orth, one.pos, one.morph), token.lemma)
 
     def _word(self, lower: int) -> int:
         """A word as kinds tell it apart: 0 where no pattern looks at it."""
         text = self._vocab.strings[lower]
         matched = any(regex.search(text) for regex in self._regexes)
         word = lower if lower in self._named or matched or text.isspace() else 0
-        if len(self._words) == _MOST:
-            self._words.clear()
-        self._words[lower] = word
-        return word
+        return _remember(self._words, lower, word)
 
     def _run(self, kinds: Sequence[Kind], rows: Sequence[Row]) -> list[_Found]:
         """What the ruler sets on tokens of which each may be in a pattern with the next."""
         key = tuple(kinds)
         found = self._runs.get(key)
-        if found is None:
-            if len(self._runs) == _MOST:
-                self._runs.clear()
-            found = self._runs[key] = self._ask(rows)
-        return found
+        return _remember(self._runs, key, self._ask(rows)) if found is None else found
 
     def _ask(self, rows: Sequence[Row]) -> list[_Found]:
         """What the ruler sets on tokens that stand alone."""
@@ -235,6 +227,14 @@ def _runs(linked: Sequence[int]) -> list[tuple[int, int]]:
         else:
             runs.append((place - 1, place))
     return runs
+
+
+def _remember(memory: dict[_Key, _Value], key: _Key, value: _Value) -> _Value:
+    """Keep a value; where there are many, all others are let go before."""
+    if len(memory) == _MOST:
+        memory.clear()
+    memory[key] = value
+    return value
 
 
 def _values(patterns: Iterable[list[Conditions]], key: str) -> set[str]:

@@ -5,7 +5,6 @@ use super::deliberate::{Overruled, add_deliberation};
 use super::known::Known;
 use super::scan::Scan;
 use super::terms::{Term, Terms};
-use crate::calendar;
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
 use crate::index::Found;
@@ -272,9 +271,12 @@ impl Engine {
         let stems = self.query_stems(&query.frame);
         let sightings = self.candidates(query, config, reach, graph, &admit);
         let found = sightings.len();
-        let keep = r.late_interaction_k.max(reach).max(1);
-        let kept = { fused.then_some(&sightings) }
-            .and_then(|all| self.first_stage(all, query, &stems, config, keep));
+        let kept = if fused {
+            let keep = r.late_interaction_k.max(reach).max(1);
+            self.first_stage(&sightings, query, &stems, config, keep)
+        } else {
+            None
+        };
         let out = |id: &InteractionId| kept.as_ref().is_some_and(|k| k.binary_search(id).is_err());
         // A scan may take in what the first stage does not, and a trace shows it.
         let whole = options.trace || scan.is_some();
@@ -372,10 +374,7 @@ impl Engine {
         // What a filter drops is judged too: the trace shows why it might have been kept.
         let unread = |c: &&mut Candidate| matches!(c.dropped, Some(FIRST_STAGE | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
-            let said = self.meta(c.id).and_then(|m| m.utc_micros);
-            let day = said
-                .filter(|_| judge.asks_for_days())
-                .map(calendar::iso_day);
+            let day = judge.day_of(self.meta(c.id).and_then(|m| m.utc_micros));
             let cosine = self.flat.similarity(&query.vector, c.id);
             c.answerability = judge.judge(&self.subject(c, day.as_deref(), cosine));
         }

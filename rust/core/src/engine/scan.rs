@@ -6,7 +6,6 @@
 //! history is the messages before a chunk and a bounded number of sentences.
 
 use super::Engine;
-use crate::calendar;
 use crate::config::{Archive, Config, Deliberation};
 use crate::error::Result;
 use crate::render;
@@ -272,7 +271,7 @@ impl Engine {
     ) -> Parts {
         let turn = &message.turn;
         let speaker = turn.speaker.as_deref().map(fold);
-        let day = turn.utc_micros.map(calendar::iso_day);
+        let day = judge.day_of(turn.utc_micros);
         let own = facts_of(facts, s, all);
         let subject = features::Subject {
             text: &s.text,

@@ -4,6 +4,7 @@
 //! order is that of the paper's Table 4. Each is explained with an example in
 //! `docs/recall.md`.
 
+use crate::calendar;
 use crate::retrieve::query::{QueryEntity, QueryFrame};
 use crate::retrieve::words::{Name, contains_words};
 use crate::text::fold;
@@ -111,7 +112,10 @@ impl<'a> Judge<'a> {
         };
         let term = |t: &'a String| (t.as_str(), Finder::new(t), idf(t));
         let focus = fold(frame.subject_focus.as_deref().unwrap_or_default());
-        let gives_reasons = frame.answer_type == "reason";
+        let reasons = match frame.answer_type.as_str() {
+            "reason" => &REASONS[..],
+            _ => &[],
+        };
         Self {
             frame,
             entities: frame.entities.iter().enumerate().map(names).collect(),
@@ -119,15 +123,14 @@ impl<'a> Judge<'a> {
             speakers: frame.speakers.iter().map(|s| Name::new(s)).collect(),
             focus: focus.split_whitespace().map(Name::new).collect(),
             terms: frame.name_free_terms.iter().map(term).collect(),
-            reasons: { REASONS.iter().filter(|_| gives_reasons) }
-                .map(|r| Name::new(r))
-                .collect(),
+            reasons: reasons.iter().map(|r| Name::new(r)).collect(),
         }
     }
 
-    /// Whether the days that turns were said on matter.
-    pub fn asks_for_days(&self) -> bool {
-        self.frame.first.is_some() || self.frame.last.is_some()
+    /// The day that a turn was said on, where the question asks for days.
+    pub fn day_of(&self, utc_micros: Option<i64>) -> Option<String> {
+        let ranged = self.frame.first.is_some() || self.frame.last.is_some();
+        utc_micros.filter(|_| ranged).map(calendar::iso_day)
     }
 
     /// All of them for one candidate.

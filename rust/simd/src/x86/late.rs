@@ -12,6 +12,8 @@
 pub mod avx2;
 pub mod avx512;
 
+use super::super::packed::weight_and_halves;
+
 /// Bytes of a line of four tokens.
 const BYTES: usize = 64;
 /// Rows whose lanes are added up together.
@@ -25,3 +27,11 @@ const STEPS: usize = 64;
 /// Fours of tokens that are compared at once. With AVX-512 their sums with [`FEW`] rows
 /// fill 24 of the 32 registers.
 const GROUPS: usize = 6;
+
+/// Weight and halves of a row; the last stands for those that are missing, for a maximum does
+/// not mind.
+#[inline(always)]
+fn row_or_last(rows: &[u8], at: usize, bytes: usize) -> (i32, &[u8]) {
+    let last = rows.len() / bytes - 1;
+    weight_and_halves(&rows[at.min(last) * bytes..][..bytes])
+}

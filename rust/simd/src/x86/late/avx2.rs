@@ -3,9 +3,9 @@
 //! There is no instruction that adds up the products of four bytes, only one for two, in
 //! lanes of 16 bits: they hold the sums of a few steps, which then go to lanes of 32.
 
-use super::super::super::packed::{row_bytes, weight_and_halves};
+use super::super::super::packed::row_bytes;
 use super::super::super::{Line, Question, STEP, TOGETHER, portable, steps_of};
-use super::{ANY, BYTES, FEW, GROUPS, KNOWN, STEPS};
+use super::{ANY, BYTES, FEW, GROUPS, KNOWN, STEPS, row_or_last};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
@@ -112,15 +112,13 @@ unsafe fn compare<const D: usize>(
     sums
 }
 
-/// Unpacks up to four rows; the last stands for those that are missing: a maximum does not
-/// mind. Returns their weights, once a token.
+/// Unpacks up to four rows. Returns their weights, once a token.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn unpack(rows: &[u8], bytes: usize, steps: usize, room: &mut Unpacked) -> __m256i {
-    let last = rows.len() / bytes - 1;
     let mut weights = [0; FEW];
     for (r, weight) in weights.iter_mut().enumerate() {
-        let (of_row, halves) = weight_and_halves(&rows[r.min(last) * bytes..][..bytes]);
+        let (of_row, halves) = row_or_last(rows, r, bytes);
         *weight = of_row;
         unpack_row(halves, &mut room.0[r * steps..][..steps]);
     }

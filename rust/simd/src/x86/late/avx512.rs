@@ -2,9 +2,9 @@
 //!
 //! Each lane of 32 bits sums the products of four numbers.
 
-use super::super::super::packed::{row_bytes, weight_and_halves};
+use super::super::super::packed::row_bytes;
 use super::super::super::{Line, Question, STEP, TOGETHER, portable, steps_of};
-use super::{ANY, BYTES, FEW, GROUPS, KNOWN, STEPS};
+use super::{ANY, BYTES, FEW, GROUPS, KNOWN, STEPS, row_or_last};
 use std::arch::x86_64::*;
 use std::mem::MaybeUninit;
 
@@ -99,10 +99,9 @@ fn compare<const G: usize, const R: usize, const D: usize>(
     let d = if D == ANY { d } else { D };
     let (steps, bytes) = (steps_of(d), row_bytes(d));
     assert!(lines.len() == G * steps && excess.len() == G && R * steps <= room.0.len());
-    let last = rows.len() / bytes - 1;
     let mut weights = [0; R];
     for (r, weight) in weights.iter_mut().enumerate() {
-        let (of_row, halves) = weight_and_halves(&rows[r.min(last) * bytes..][..bytes]);
+        let (of_row, halves) = row_or_last(rows, r, bytes);
         *weight = of_row;
         unpack_row(halves, &mut room.0[r * steps..][..steps]);
         for line in (0..bytes).step_by(BYTES) {
