@@ -1,15 +1,18 @@
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ArcMoves",
+    "EntityMoves",
     "MemoryHandle",
     "StoreHandle",
     "Weights",
+    "Windows",
     "__version__",
     "build",
     "count_tokens",
@@ -30,6 +33,12 @@ __all__ = [
 ]
 
 __version__: str
+
+_Move: TypeAlias = tuple[str, int]
+_Layers: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+_Layer: TypeAlias = tuple[
+    NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]
+]
 
 def load_config(preset: str, user: str) -> str: ...
 def default_config() -> str: ...
@@ -110,6 +119,25 @@ class StoreHandle:
 class Weights:
     def __new__(cls, rows: NDArray[np.float32]) -> Weights: ...
     def multiply(self, x: NDArray[np.float32], out: NDArray[np.float32]) -> None: ...
+
+@final
+class ArcMoves:
+    def __new__(cls, moves: Sequence[_Move], layers: _Layers, root: int) -> ArcMoves: ...
+    def find(
+        self, vectors: NDArray[np.float32], tokens: NDArray[np.uint64], lengths: Sequence[int]
+    ) -> NDArray[np.uint64]: ...
+
+@final
+class EntityMoves:
+    def __new__(cls, moves: Sequence[_Move], layers: _Layers) -> EntityMoves: ...
+    def find(
+        self, vectors: NDArray[np.float32], tokens: NDArray[np.uint64], lengths: Sequence[int]
+    ) -> NDArray[np.uint64]: ...
+
+@final
+class Windows:
+    def __new__(cls, layers: Sequence[_Layer]) -> Windows: ...
+    def encode(self, rows: NDArray[np.float32], lengths: Sequence[int]) -> NDArray[np.float32]: ...
 
 @final
 class MemoryHandle:

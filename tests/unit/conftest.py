@@ -1,11 +1,14 @@
-"""Turns read with the real models."""
+"""Turns read with the real models, and spaCy's pipeline beside ours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+import spacy
+from spacy.language import Language
 
+from ebbtide.analysis import pipeline
 from ebbtide.analysis.facts import Claim, TurnFacts, TurnText
 from ebbtide.analysis.pipeline import SpacyAnalyser
 
@@ -21,6 +24,20 @@ def read() -> Read:
         return analyser.analyse([TurnText(text, role=role, speaker=speaker)])[0]
 
     return one
+
+
+@pytest.fixture(scope="module")
+def ours() -> Language:
+    """The pipeline that turns are read with."""
+    return pipeline._load("en_core_web_sm")
+
+
+@pytest.fixture(scope="module")
+def stock(ours: Language) -> Language:
+    """spaCy's own components, with products whose sums have one order."""
+    from ebbtide.analysis.products import with_ordered_products
+
+    return with_ordered_products(spacy.load(str(ours.path)))
 
 
 def only_claim(facts: TurnFacts, kind: str) -> Claim:

@@ -13,40 +13,10 @@ from spacy.lang.en.lemmatizer import EnglishLemmatizer
 from spacy.language import Language
 from spacy.pipeline import AttributeRuler
 from spacy.tokens import Doc
+from tests.unit.spacy_texts import TEXTS, WORDS
 
-from ebbtide.analysis import attributes, pipeline
+from ebbtide.analysis import attributes
 from ebbtide.analysis.attributes import LookedUp, with_looked_up_attributes
-
-TEXTS = [
-    "",
-    " ",
-    "  Two  spaces\tand a line\nbreak. ",
-    "There is a dog, there's a cat, and there were birds.",
-    "It ain't so, I'm gonna go, you've got ta see it, let's leave, c'm on y'all, y all!",
-    "Let us all go on: nothin' doin', nuthin', somethin' else. 'Cause why?",
-    "I saw her saw; she'd have had 12 mice, geese and better leaves. But that's that.",
-    "CAROLINE moved from Göteborg to İstanbul; she LOVES it. 🙂👍🏽 東京 :-)",
-    "Don't deploy on Fridays! That which was, is. The more, the merrier.",
-    '{"level": "ERROR", "n": 3}',
-]
-NAMED = (
-    "there is are was were 's 're let 'll ai n't n't t gon na got ta c'm on y y' all but a the "
-    "that it's nothin' nuthin' Ana sees saw left better mice 12 , . ? ! 🙂 don't Let's There's "
-    "ain't gonna y'all"
-)
-WORDS = [*NAMED.split(), "  ", "\n"]
-
-
-@pytest.fixture(scope="module")
-def ours() -> Language:
-    return pipeline._load("en_core_web_sm")
-
-
-@pytest.fixture(scope="module")
-def stock(ours: Language) -> Language:
-    from ebbtide.analysis.products import with_ordered_products
-
-    return with_ordered_products(spacy.load(str(ours.path)))
 
 
 def seen(doc: Doc) -> list[tuple[object, ...]]:
@@ -68,7 +38,8 @@ def component(nlp: Language) -> LookedUp:
 
 def test_they_stand_in_place_of_two_components(ours: Language) -> None:
     names = ours.pipe_names
-    assert names.index("parser") < names.index("ebbtide_attributes") < names.index("ner")
+    assert names.index("ebbtide_parser") < names.index("ebbtide_attributes")
+    assert names.index("ebbtide_attributes") < names.index("ebbtide_ner")
     assert {"attribute_ruler", "lemmatizer"} <= set(ours.disabled)
 
 

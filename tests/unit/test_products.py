@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -85,12 +87,8 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_every_layer_multiplies_in_order(ordered: Language) -> None:
-    layers = [
-        layer
-        for _, component in ordered.pipeline
-        if getattr(component, "model", None) is not None
-        for layer in component.model.walk()
-    ]
+    components = map(ordered.get_pipe, ("tok2vec", "tagger", "parser", "ner"))
+    layers: list[Any] = [layer for component in components for layer in component.model.walk()]
     assert layers
     assert {type(layer.ops) for layer in layers} == {OrderedOps}
 

@@ -272,14 +272,17 @@ def _load(name: str) -> Language:
     import spacy
 
     from ebbtide.analysis.attributes import with_looked_up_attributes
+    from ebbtide.analysis.encoder import with_own_encoders
     from ebbtide.analysis.products import with_ordered_products
+    from ebbtide.analysis.transitions import with_own_moves
 
     for candidate in _candidates(name):
         try:
             nlp = spacy.load(candidate)
         except OSError:
             continue
-        return with_looked_up_attributes(with_ordered_products(nlp))
+        nlp = with_own_encoders(with_ordered_products(nlp))
+        return with_own_moves(with_looked_up_attributes(nlp))
     package = _candidates(name)[-1].replace("_", "-")
     raise ConfigError(
         f"spaCy model {name!r} is not installed: pip install {package}",

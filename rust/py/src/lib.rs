@@ -4,6 +4,7 @@ mod asking;
 mod convert;
 mod kernels;
 mod memory;
+mod parser;
 mod store;
 mod weights;
 
@@ -180,6 +181,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     kernels::register(m)?;
     m.add_class::<store::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
+    m.add_class::<parser::ArcMoves>()?;
+    m.add_class::<parser::EntityMoves>()?;
+    m.add_class::<parser::TokenWindows>()?;
     m.add_class::<weights::LaidWeights>()?;
     Ok(())
 }
