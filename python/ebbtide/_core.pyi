@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ArcMoves",
+    "Encoder",
     "EntityMoves",
     "MemoryHandle",
     "StoreHandle",
@@ -126,6 +127,15 @@ class ArcMoves:
     def find(
         self, vectors: NDArray[np.float32], tokens: NDArray[np.uint64], lengths: Sequence[int]
     ) -> NDArray[np.uint64]: ...
+
+@final
+class Encoder:
+    def __new__(cls, file: bytes) -> Encoder: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def longest(self) -> int: ...
+    def encode(self, pieces: NDArray[np.uint32], lengths: Sequence[int]) -> NDArray[np.float32]: ...
 
 @final
 class EntityMoves:

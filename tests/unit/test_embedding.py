@@ -122,13 +122,13 @@ def test_equal_texts_are_computed_once(
     embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    original = embedding._groups
+    original = embedding._of_one_length
 
     def spy(sequences: list[tuple[int, ...]]) -> object:
         sizes.append(len(sequences))
         return original(sequences)
 
-    monkeypatch.setattr(embedding, "_groups", spy)
+    monkeypatch.setattr(embedding, "_of_one_length", spy)
     vectors = embedder.embed(["Hello there.", "Bye.", "Hello there.", "hello there."])
     assert sizes == [2]
     assert vectors[0].tobytes() == vectors[2].tobytes()

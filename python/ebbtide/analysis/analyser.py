@@ -354,8 +354,8 @@ def _model_directory(nlp: Mapping[str, Any]) -> Path:
         message = (
             f"the embedding model {name!r} is not installed, and models are never downloaded. "
             'To use the one that comes with ebbtide, set in [nlp] model_name = "bge-small-en-v1.5" '
-            "and vector_dim = 384; to use another, name a directory with model.onnx and "
-            "tokenizer.json"
+            "and vector_dim = 384; to use another, name a directory with model.onnx or "
+            "model.safetensors, and tokenizer.json"
         )
         raise ConfigError(message, "config.model_missing")
     return directory

@@ -1,8 +1,8 @@
 """Text to vectors: one per passage, and one per word piece for late interaction.
 
-Every result is a function of the text alone, bit for bit: rows of a call have
-one length (no padding), the default model quantises with fixed ranges, and what
-depends on the batch in ONNX Runtime (pooling, normalisation) is done elsewhere.
+Every result is a function of the text alone, bit for bit: rows of a call of ONNX
+Runtime have one length (no padding), the default model quantises with fixed ranges,
+and what depends on the batch there (pooling, normalisation) is done elsewhere.
 So vectors come out raw, not of unit length: whoever compares them normalises.
 """
 
@@ -107,7 +107,7 @@ class _Window:
 
 
 class OnnxEmbedder:
-    """An ONNX encoder from a directory; by default the installed bge-small-en-v1.5.
+    """An encoder from a directory; by default the installed bge-small-en-v1.5.
 
     Safe to call from several Python threads at once; two of them with
     ``threads=1`` are faster than one with ``threads=2``.
@@ -122,10 +122,11 @@ class OnnxEmbedder:
         """Open the model.
 
         Args:
-            directory: A directory with ``model.onnx``, ``tokenizer.json`` and an
-                optional ``manifest.json`` (see :mod:`~.embedding_model`).
+            directory: A directory with ``model.onnx`` or ``model.safetensors``,
+                ``tokenizer.json`` and an optional ``manifest.json`` (see
+                :mod:`~.embedding_model`).
             threads: ONNX Runtime's own threads within one call; changes the
-                speed, never the result.
+                speed, never the result. The core's encoder has one.
 
         Raises:
             ConfigError: If the package, the directory or a file of it is
@@ -278,21 +279,17 @@ class OnnxEmbedder:
         self, sequences: Iterable[_Ids], submit: Submit, keep: Callable[[_Rows], _Kept]
     ) -> list[Pending[dict[_Ids, _Kept]]]:
         unique = sorted((ids for ids in dict.fromkeys(sequences) if ids), key=len)
-        return [submit(self._run, group, keep) for group in _groups(unique)]
+        return [submit(self._run, group, keep) for group in self._groups(unique)]
+
+    def _groups(self, sequences: list[_Ids]) -> Iterator[list[_Ids]]:
+        """Sequences, sorted by length, in parts of one forward pass each."""
+        if self._model.network.of_one_length:
+            return _of_one_length(sequences)
+        return _of_any_length(sequences)
 
     def _run(self, group: list[_Ids], keep: Callable[[_Rows], _Kept]) -> dict[_Ids, _Kept]:
         """One forward pass; ``keep`` must copy, for it is given views of the whole output."""
-        ids = np.array(group, np.int64)
-        feeds = {
-            name: (
-                ids.astype(kind)
-                if name == "input_ids"
-                else np.full(ids.shape, name == "attention_mask", kind)
-            )
-            for name, kind in self._model.inputs
-        }
-        (hidden,) = self._model.session.run([self._model.output], feeds)
-        rows = hidden.astype(np.float32, copy=False)
+        rows = self._model.network.rows(group)
         return {key: keep(some) for key, some in zip(group, rows, strict=True)}
 
 
@@ -320,7 +317,7 @@ def _frozen(array: _Array) -> _Array:
     return array
 
 
-def _groups(sequences: list[_Ids]) -> Iterator[list[_Ids]]:
+def _of_one_length(sequences: Iterable[_Ids]) -> Iterator[list[_Ids]]:
     """Runs of one length out of ``sequences``, which are sorted by length."""
     group: list[_Ids] = []
     for ids in sequences:
@@ -329,6 +326,19 @@ def _groups(sequences: list[_Ids]) -> Iterator[list[_Ids]]:
             yield group
             group = []
         group.append(ids)
+    if group:
+        yield group
+
+
+def _of_any_length(sequences: Iterable[_Ids]) -> Iterator[list[_Ids]]:
+    group: list[_Ids] = []
+    pieces = 0
+    for ids in sequences:
+        if group and pieces + len(ids) > GROUP_TOKENS:
+            yield group
+            group, pieces = [], 0
+        group.append(ids)
+        pieces += len(ids)
     if group:
         yield group
 

@@ -1,10 +1,11 @@
-"""A directory with an ONNX encoder and its tokenizer, checked and opened.
+"""A directory with an encoder and its tokenizer, checked and opened.
 
-The directory holds ``model.onnx``, ``tokenizer.json`` and, optionally,
-``manifest.json`` with any of these keys:
+The directory holds ``model.safetensors`` (a BERT encoder in bytes, run by the core) or
+``model.onnx`` (any BERT-like encoder, run by ONNX Runtime), ``tokenizer.json`` and,
+optionally, ``manifest.json`` with any of these keys:
 
 - ``name``: shown in the fingerprint; the directory's name by default.
-- ``dimension``: width of the vectors; read from the graph by default.
+- ``dimension``: width of the vectors; read from the model by default.
 - ``max_tokens``: longest input in word pieces, [CLS] and [SEP] included; 512.
 - ``pooling``: ``cls`` (default) or ``mean`` over all word pieces.
 - ``query_prefix``: put before a question, not before a turn; empty by default.
@@ -17,13 +18,11 @@ import functools
 import hashlib
 import importlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ebbtide.analysis.networks import NETWORK_FILES, Network, open_network
 from ebbtide.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,11 +38,6 @@ __all__ = [
 
 DEFAULT_PACKAGE = "ebbtide_model_bge_small_en"
 DEFAULT_MAX_TOKENS = 512
-KNOWN_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-INTEGER_TYPES: dict[str, type[np.integer[Any]]] = {
-    "tensor(int32)": np.int32,
-    "tensor(int64)": np.int64,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +52,7 @@ class EmbeddingModel:
         query_prefix: What the model wants before a question.
         fingerprint: Changes whenever stored vectors would change.
         tokenizer: A ``tokenizers.Tokenizer`` that neither pads nor truncates.
-        session: An ``onnxruntime.InferenceSession``.
-        inputs: Name and integer type of each graph input.
-        output: Name of the graph output [batch, tokens, dimension].
+        network: What makes vectors of word pieces.
     """
 
     name: str
@@ -70,9 +62,7 @@ class EmbeddingModel:
     query_prefix: str
     fingerprint: str
     tokenizer: Tokenizer
-    session: Any
-    inputs: tuple[tuple[str, type[np.integer[Any]]], ...]
-    output: str
+    network: Network
 
 
 def default_directory() -> Path:
@@ -114,7 +104,7 @@ def load_model(directory: Path, threads: int) -> EmbeddingModel:
 
     Args:
         directory: Where the files are.
-        threads: ONNX Runtime's threads within one call, 1 or more.
+        threads: Threads of ONNX Runtime within one call, 1 or more.
 
     Raises:
         ConfigError: If a file is missing, damaged or not usable.
@@ -128,9 +118,14 @@ def load_model(directory: Path, threads: int) -> EmbeddingModel:
         if manifest.sha256.get(path.name, actual) != actual:
             raise _unusable(path, "its content differs from manifest.json; install it again")
     tokenizer = _open_tokenizer(paths[1])
-    session = _open_session(paths[0], threads)
-    inputs = _graph_inputs(session, paths[0])
-    output, width = _graph_output(session, paths[0])
+    try:
+        network = open_network(paths[0], threads)
+    except ValueError as error:
+        raise _unusable(paths[0], str(error)) from error
+    width, longest = network.width, network.longest
+    if longest is not None and manifest.max_tokens > longest:
+        told = f"its longest text has {longest} word pieces, not {manifest.max_tokens}"
+        raise _unusable(paths[0], f"{told}; give `max_tokens` in manifest.json")
     if width is None and manifest.dimension is None:
         raise _unusable(paths[0], "its width is not fixed; give `dimension` in manifest.json")
     if None not in (width, manifest.dimension) and width != manifest.dimension:
@@ -143,16 +138,15 @@ def load_model(directory: Path, threads: int) -> EmbeddingModel:
         query_prefix=manifest.query_prefix,
         fingerprint=_fingerprint(manifest, hashes),
         tokenizer=tokenizer,
-        session=session,
-        inputs=inputs,
-        output=output,
+        network=network,
     )
 
 
 def _model_files(directory: Path) -> list[Path]:
     if not directory.is_dir():
         raise _unusable(directory, "no such directory", "config.model_missing")
-    paths = [directory / "model.onnx", directory / "tokenizer.json"]
+    found = [directory / name for name in NETWORK_FILES if (directory / name).is_file()]
+    paths = [found[0] if found else directory / NETWORK_FILES[-1], directory / "tokenizer.json"]
     for path in paths:
         if not path.is_file():
             raise _unusable(path, "no such file", "config.model_missing")
@@ -167,7 +161,7 @@ def _fingerprint(manifest: _Manifest, hashes: list[str]) -> str:
 def _unusable(path: Path, reason: str, code: str = "config.model_unusable") -> ConfigError:
     return ConfigError(
         f"embedding model {str(path)!r} cannot be used: {reason}; a model is a directory with "
-        "model.onnx, tokenizer.json and optionally manifest.json",
+        "model.onnx or model.safetensors, tokenizer.json and optionally manifest.json",
         code=code,
     )
 
@@ -241,51 +235,3 @@ def _open_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
-
-
-def _open_session(path: Path, threads: int) -> Any:
-    # Recent releases write a device id and an event log to the user's cache as soon
-    # as they are imported, unless this is set.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime
-
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 3
-    try:
-        return onnxruntime.InferenceSession(
-            str(path),
-            options,
-            providers=["CPUExecutionProvider"],
-            # The fused node is slower than the two it replaces.
-            disabled_optimizers=["SkipLayerNormFusion"],
-        )
-    # Its exception classes derive from Exception and are not public.
-    except Exception as error:
-        raise _unusable(path, str(error)) from error
-
-
-def _graph_inputs(session: Any, path: Path) -> tuple[tuple[str, type[np.integer[Any]]], ...]:
-    inputs = []
-    for node in session.get_inputs():
-        if node.name not in KNOWN_INPUTS:
-            raise _unusable(path, f"input {node.name!r} is not one of {', '.join(KNOWN_INPUTS)}")
-        if node.type not in INTEGER_TYPES:
-            raise _unusable(path, f"input {node.name!r} is {node.type}, not int32 or int64")
-        inputs.append((node.name, INTEGER_TYPES[node.type]))
-    if "input_ids" not in dict(inputs):
-        raise _unusable(path, "it has no input 'input_ids'")
-    return tuple(inputs)
-
-
-def _graph_output(session: Any, path: Path) -> tuple[str, int | None]:
-    """Name and width of the token vectors: ``last_hidden_state``, else the first of rank 3."""
-    candidates = [node for node in session.get_outputs() if len(node.shape) == 3]
-    candidates.sort(key=lambda node: node.name != "last_hidden_state")
-    if not candidates:
-        raise _unusable(path, "it has no output [batch, tokens, dimension]")
-    width = candidates[0].shape[2]
-    return candidates[0].name, width if isinstance(width, int) else None

@@ -2,6 +2,7 @@
 
 mod asking;
 mod convert;
+mod encoder;
 mod kernels;
 mod memory;
 mod parser;
@@ -181,6 +182,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     kernels::register(m)?;
     m.add_class::<store::StoreHandle>()?;
     m.add_class::<memory::MemoryHandle>()?;
+    m.add_class::<encoder::TextEncoder>()?;
     m.add_class::<parser::ArcMoves>()?;
     m.add_class::<parser::EntityMoves>()?;
     m.add_class::<parser::TokenWindows>()?;

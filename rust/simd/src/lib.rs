@@ -1,15 +1,18 @@
 //! Arithmetic of the core as wide as the processor allows, with the same bits: integer
 //! dot products here, exponentials in [`exp`], sums of vectors in [`sums`],
-//! their planes of bytes in [`planes`], products with [`weights`]; [`room`] for long rows.
+//! their planes of bytes in [`planes`], products with [`weights`] of floats and of [`bytes`],
+//! what a [`network`] does between them; [`room`] for long rows.
 //!
-//! Every function has a portable form and forms for AVX2 and AVX-512 VNNI; which one
+//! Every function has a portable form and forms for AVX2 (with FMA) and AVX-512 VNNI; which one
 //! runs is decided when it is called. Sums of integers do not depend on their order,
 //! so all forms give the same bits; the tests hold them against each other.
 //!
 //! Sums wrap at 32 bits. A caller whose true result fits gets it, whatever the partial
 //! sums did.
 
+pub mod bytes;
 pub mod exp;
+pub mod network;
 pub mod packed;
 pub mod planes;
 mod portable;
@@ -75,7 +78,8 @@ impl Level {
 
 #[cfg(target_arch = "x86_64")]
 fn has_avx2() -> bool {
-    is_x86_feature_detected!("avx2")
+    // Every processor but a few that have the one has the other.
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,7 @@
 //! The forms that run anywhere, and the definition of what the others compute.
 
+pub(crate) use super::bytes::block_portable as bytes_block;
+use super::network::{Head, Room, attend_with};
 use super::packed::{row_bytes, unpack};
 use super::weights::{PANEL, Weights, multiply_with};
 use super::{Digits, Question};
@@ -7,6 +9,11 @@ use super::{Digits, Question};
 #[inline(always)]
 pub fn multiply(weights: &Weights, x: &[f32], out: &mut [f32]) {
     multiply_with::<[f32; PANEL]>(weights, x, out);
+}
+
+#[inline(always)]
+pub fn attend(scale: f32, head: Head<'_>, room: &mut Room, out: &mut [f32]) {
+    attend_with::<[f32; PANEL], 1>(scale, head, room, out);
 }
 
 #[inline(always)]

@@ -3,7 +3,9 @@
 
 #![allow(unsafe_code)]
 
+mod bytes;
 mod late;
+pub mod tiles;
 mod weights;
 
 use super::{Digits, portable};
@@ -18,8 +20,9 @@ pub fn prefetch<T>(line: &[T]) {
 
 /// The portable forms: the compiler turns their sums of products into `vpmaddwd`.
 pub mod avx2 {
+    pub use super::bytes::avx2 as bytes_block;
     pub use super::late::avx2::best;
-    pub use super::weights::avx2 as multiply;
+    pub use super::weights::{attend_avx2 as attend, avx2 as multiply};
     use super::{Digits, portable};
 
     #[target_feature(enable = "avx2")]
@@ -41,8 +44,9 @@ pub mod avx2 {
 /// AVX-512 with VNNI. `vpdpbusd` multiplies unsigned with signed bytes: one side is made
 /// unsigned by adding 128, and 128 times the other side's sum is taken off again.
 pub mod avx512 {
+    pub use super::bytes::avx512 as bytes_block;
     pub use super::late::avx512::best;
-    pub use super::weights::avx512 as multiply;
+    pub use super::weights::{attend_avx512 as attend, avx512 as multiply};
     use super::{Digits, portable};
     use std::arch::x86_64::*;
 

@@ -1,19 +1,32 @@
 //! The registers that products with weights run in: a panel's step is two of AVX2's or one of
 //! AVX-512's. Compilers spill the portable form's sums; these name what stays in a register.
 
+use crate::network::{self, Head, Room};
 use crate::weights::{Lanes, PANEL, Weights, multiply_with};
 use std::arch::x86_64::*;
 
 /// [`Weights::multiply`] with AVX2.
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,fma")]
 pub fn avx2(weights: &Weights, x: &[f32], out: &mut [f32]) {
     multiply_with::<Two>(weights, x, out);
 }
 
 /// [`Weights::multiply`] with AVX-512.
-#[target_feature(enable = "avx2,avx512f")]
+#[target_feature(enable = "avx2,fma,avx512f")]
 pub fn avx512(weights: &Weights, x: &[f32], out: &mut [f32]) {
     multiply_with::<One>(weights, x, out);
+}
+
+/// [`network::attend`] with AVX2.
+#[target_feature(enable = "avx2,fma")]
+pub fn attend_avx2(scale: f32, head: Head<'_>, room: &mut Room, out: &mut [f32]) {
+    network::attend_with::<Two, 4>(scale, head, room, out);
+}
+
+/// [`network::attend`] with AVX-512.
+#[target_feature(enable = "avx2,fma,avx512f")]
+pub fn attend_avx512(scale: f32, head: Head<'_>, room: &mut Room, out: &mut [f32]) {
+    network::attend_with::<One, 8>(scale, head, room, out);
 }
 
 /// Half of a step's numbers.
@@ -59,6 +72,18 @@ impl Lanes for Two {
     }
 
     #[inline(always)]
+    fn fused(self, a: f32, step: Self) -> Self {
+        // SAFETY: as for `zero`.
+        unsafe {
+            let a = _mm256_set1_ps(a);
+            Self(
+                _mm256_fmadd_ps(a, step.0, self.0),
+                _mm256_fmadd_ps(a, step.1, self.1),
+            )
+        }
+    }
+
+    #[inline(always)]
     fn store(self) -> [f32; PANEL] {
         let mut out = [0.0; PANEL];
         let (low, high) = out.split_at_mut(HALF);
@@ -93,6 +118,12 @@ impl Lanes for One {
                 _mm512_mul_ps(_mm512_set1_ps(a), step.0),
             ))
         }
+    }
+
+    #[inline(always)]
+    fn fused(self, a: f32, step: Self) -> Self {
+        // SAFETY: as for `zero`.
+        unsafe { Self(_mm512_fmadd_ps(_mm512_set1_ps(a), step.0, self.0)) }
     }
 
     #[inline(always)]

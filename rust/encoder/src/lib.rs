@@ -1,0 +1,133 @@
+//! A BERT encoder whose products are of bytes: the vectors of a text's word pieces.
+//!
+//! Its weights and the ranges of its activations are fixed, so that what a text becomes does
+//! not depend on the texts beside it; sums of products are whole numbers, and the rest runs in
+//! one order on every processor ([`ebbtide_simd::network`]).
+
+mod file;
+mod layer;
+
+use ebbtide_simd::network::{self, Norm};
+use layer::{Layer, Room};
+use std::fmt;
+
+/// Word pieces that go through a layer together: more of them share the way of the weights
+/// from the memory, fewer stay near the processor.
+const TOGETHER: usize = 512;
+
+/// Why a file is no encoder, or texts are none for this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unusable(pub String);
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+/// An encoder.
+#[derive(Debug)]
+pub struct Encoder {
+    width: usize,
+    /// Of each word piece, as bytes.
+    words: Vec<u8>,
+    words_zero: u8,
+    words_scale: f32,
+    /// Of each place, [`Encoder::longest`] of them.
+    positions: Vec<f32>,
+    input: Norm,
+    layers: Vec<Layer>,
+}
+
+impl Encoder {
+    /// From the bytes of a safetensors file.
+    ///
+    /// # Errors
+    /// It is none, or lacks a tensor, or one has another shape.
+    pub fn new(file: &[u8]) -> Result<Self, Unusable> {
+        file::read(file)
+    }
+
+    /// Numbers of a word piece's vector.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Word pieces of the longest text.
+    pub fn longest(&self) -> usize {
+        self.positions.len() / self.width
+    }
+
+    /// The vectors of all word pieces, text after text; a text does not see the others.
+    ///
+    /// # Errors
+    /// Lengths do not add up to the pieces, a text is longer than [`Encoder::longest`], or
+    /// there is no such piece.
+    pub fn encode(&self, pieces: &[u32], lengths: &[usize]) -> Result<Vec<f32>, Unusable> {
+        self.check(pieces, lengths)?;
+        let mut out = Vec::with_capacity(pieces.len() * self.width);
+        let mut room = Room::default();
+        let (mut rest, mut lengths) = (pieces, lengths);
+        while !lengths.is_empty() {
+            let (texts, count) = together(lengths);
+            let (now, later) = rest.split_at(count);
+            let mut rows = self.embed(now, &lengths[..texts]);
+            for layer in &self.layers {
+                layer.pass(&mut rows, &lengths[..texts], &mut room);
+            }
+            out.extend_from_slice(&rows);
+            (rest, lengths) = (later, &lengths[texts..]);
+        }
+        Ok(out)
+    }
+
+    fn check(&self, pieces: &[u32], lengths: &[usize]) -> Result<(), Unusable> {
+        let (told, longest) = (lengths.iter().sum::<usize>(), self.longest());
+        if told != pieces.len() {
+            let count = pieces.len();
+            return Err(Unusable(format!(
+                "lengths add up to {told} word pieces, there are {count}"
+            )));
+        }
+        if let Some(length) = lengths.iter().find(|l| **l > longest) {
+            return Err(Unusable(format!(
+                "a text of {length} word pieces: {longest} are the most"
+            )));
+        }
+        let known = self.words.len() / self.width;
+        match pieces.iter().find(|p| **p as usize >= known) {
+            Some(piece) => Err(Unusable(format!("word piece {piece} of {known}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn embed(&self, pieces: &[u32], lengths: &[usize]) -> Vec<f32> {
+        let width = self.width;
+        let places = lengths.iter().flat_map(|length| 0..*length);
+        let mut rows = Vec::with_capacity(pieces.len() * width);
+        for (piece, place) in pieces.iter().zip(places) {
+            let word = &self.words[*piece as usize * width..][..width];
+            let position = &self.positions[place * width..][..width];
+            rows.extend(word.iter().zip(position).map(|(w, p)| {
+                let steps = i16::from(*w) - i16::from(self.words_zero);
+                f32::from(steps) * self.words_scale + p
+            }));
+        }
+        network::normalise(&self.input, &mut rows);
+        rows
+    }
+}
+
+/// How many of the first texts go together, and their word pieces.
+fn together(lengths: &[usize]) -> (usize, usize) {
+    let mut count = 0;
+    for (i, length) in lengths.iter().enumerate() {
+        if i > 0 && count + length > TOGETHER {
+            return (i, count);
+        }
+        count += length;
+    }
+    (lengths.len(), count)
+}

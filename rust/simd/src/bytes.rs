@@ -1,0 +1,235 @@
+//! Products of rows of unsigned bytes with a matrix of signed ones.
+//!
+//! Sums are whole numbers of 32 bits, so that their order does not matter and all forms give
+//! the same: those of AVX2, AVX-512 (VNNI) and of tiles (AMX) differ in speed alone.
+
+#[cfg(target_arch = "x86_64")]
+use crate::x86::tiles::Tiles;
+use crate::{Level, Line, dispatch, prefetch};
+
+/// Columns that are summed side by side.
+pub(crate) const PANEL: usize = 16;
+/// Rows and columns of a block.
+pub const SIDE: usize = 2 * PANEL;
+/// Rows that stay near the processor while all columns pass by.
+const NEAR: usize = 16 * SIDE;
+/// Numbers of a row that are multiplied in one step.
+pub(crate) const DEPTH: usize = 4;
+/// Largest weight: the sum of two products with it still fits 16 bits, as AVX2 adds them.
+pub const LARGEST: i8 = 64;
+
+/// Weights laid out for [`ByteWeights::multiply`].
+#[derive(Debug)]
+pub struct ByteWeights {
+    pub(crate) inner: usize,
+    pub(crate) columns: usize,
+    /// For each panel of columns, for each step: four numbers of each column.
+    pub(crate) panels: Vec<Line<[i8; PANEL * DEPTH]>>,
+}
+
+impl ByteWeights {
+    /// From rows of `columns` numbers, one row for each number of what is multiplied.
+    ///
+    /// # Panics
+    /// If `columns` is not a multiple of [`SIDE`], or there are not a multiple of four rows, all
+    /// of them whole; or if a weight is beyond ±[`LARGEST`].
+    pub fn new(rows: &[i8], columns: usize) -> Self {
+        assert!(columns > 0 && columns.is_multiple_of(SIDE) && rows.len().is_multiple_of(columns));
+        let inner = rows.len() / columns;
+        assert!(
+            inner.is_multiple_of(DEPTH),
+            "{inner} rows are not whole steps"
+        );
+        let small = |x: &i8| (-LARGEST..=LARGEST).contains(x);
+        assert!(rows.iter().all(small), "a weight is beyond ±{LARGEST}");
+        let steps = inner / DEPTH;
+        let mut panels = vec![Line([0; PANEL * DEPTH]); columns / PANEL * steps];
+        for (k, row) in rows.chunks_exact(columns).enumerate() {
+            for (c, x) in row.iter().enumerate() {
+                let step = &mut panels[c / PANEL * steps + k / DEPTH].0;
+                step[c % PANEL * DEPTH + k % DEPTH] = *x;
+            }
+        }
+        Self {
+            inner,
+            columns,
+            panels,
+        }
+    }
+
+    /// Numbers of a row that is multiplied.
+    pub fn inner(&self) -> usize {
+        self.inner
+    }
+
+    /// Numbers of a row of the result.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Sum of each column.
+    pub fn sums(&self) -> Vec<i32> {
+        let steps = self.inner / DEPTH;
+        let mut sums = vec![0; self.columns];
+        for (panel, sums) in self.panels.chunks(steps).zip(sums.chunks_mut(PANEL)) {
+            for step in panel {
+                let columns = step.0.chunks_exact(DEPTH);
+                for (sum, numbers) in sums.iter_mut().zip(columns) {
+                    *sum += numbers.iter().map(|x| i32::from(*x)).sum::<i32>();
+                }
+            }
+        }
+        sums
+    }
+
+    /// Calls `put` with the products of every row of `x` and the weights, block by block.
+    ///
+    /// # Panics
+    /// If `x` does not hold whole rows.
+    pub fn multiply(&self, x: &[u8], put: impl FnMut(Block<'_>)) {
+        self.multiply_at(Level::best(), x, put);
+    }
+
+    /// [`ByteWeights::multiply`] at a chosen level.
+    pub fn multiply_at(&self, level: Level, x: &[u8], mut put: impl FnMut(Block<'_>)) {
+        let inner = self.inner;
+        assert!(x.len().is_multiple_of(inner), "rows are not whole");
+        // Tiles take whole blocks: rows that fill none have zeros below them.
+        let whole = x.len() / (SIDE * inner) * SIDE * inner;
+        let mut last = x[whole..].to_vec();
+        last.resize(SIDE * inner, 0);
+        let rows = x.len() / inner;
+        let _tiles = Tiles::ready(level, self);
+        let mut sums = [[0; SIDE]; SIDE];
+        for first in (0..rows).step_by(NEAR) {
+            let near = first..rows.min(first + NEAR);
+            for column in (0..self.columns).step_by(SIDE) {
+                // The next panels come from far; with one block there is no time for that.
+                if near.len() > SIDE && column + SIDE < self.columns {
+                    let (left, right) = self.panels_at(column + SIDE);
+                    prefetch(left);
+                    prefetch(right);
+                }
+                for row in near.clone().step_by(SIDE) {
+                    let count = SIDE.min(rows - row);
+                    let block = match count {
+                        SIDE => &x[row * inner..][..SIDE * inner],
+                        _ => &last,
+                    };
+                    dispatch!(level, bytes_block(self, column, block, count, &mut sums));
+                    let sums = &sums[..count];
+                    put(Block { row, column, sums });
+                }
+            }
+        }
+    }
+
+    /// The steps of the panels from a column on.
+    pub(crate) fn panels_at(&self, column: usize) -> (&[Step], &[Step]) {
+        let steps = self.inner / DEPTH;
+        self.panels[column / PANEL * steps..][..2 * steps].split_at(steps)
+    }
+}
+
+/// Sums of some rows and columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// The first row.
+    pub row: usize,
+    /// The first column.
+    pub column: usize,
+    /// The sums of [`SIDE`] columns, row by row.
+    pub sums: &'a [[i32; SIDE]],
+}
+
+/// Four numbers of each column of a panel.
+pub(crate) type Step = Line<[i8; PANEL * DEPTH]>;
+/// A block's sums.
+pub(crate) type Sums = [[i32; SIDE]; SIDE];
+
+/// The first `count` rows of a block, number by number.
+#[inline(always)]
+pub(crate) fn block_portable(
+    weights: &ByteWeights,
+    column: usize,
+    x: &[u8],
+    count: usize,
+    sums: &mut Sums,
+) {
+    let (left, right) = weights.panels_at(column);
+    for (x, sums) in x.chunks_exact(weights.inner).zip(sums).take(count) {
+        *sums = [0; SIDE];
+        let (first, second) = sums.split_at_mut(PANEL);
+        for (panel, sums) in [(left, first), (right, second)] {
+            for (step, x) in panel.iter().zip(x.chunks_exact(DEPTH)) {
+                for (sum, w) in sums.iter_mut().zip(step.0.chunks_exact(DEPTH)) {
+                    let products = x.iter().zip(w).map(|(x, w)| i32::from(*x) * i32::from(*w));
+                    *sum += products.sum::<i32>();
+                }
+            }
+        }
+    }
+}
+
+/// No other processor has tiles.
+#[cfg(not(target_arch = "x86_64"))]
+struct Tiles;
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Tiles {
+    fn ready(_: Level, _: &ByteWeights) -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn product(weights: &ByteWeights, level: Level, x: &[u8]) -> Vec<i32> {
+        let columns = weights.columns();
+        let mut out = vec![i32::MIN; x.len() / weights.inner() * columns];
+        weights.multiply_at(level, x, |block| {
+            for (r, sums) in block.sums.iter().enumerate() {
+                let row = &mut out[(block.row + r) * columns..][..columns];
+                row[block.column..][..SIDE].copy_from_slice(sums);
+            }
+        });
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn every_form_is_the_schoolbook(
+            (inner, columns, weights, x) in (1usize..40, 1usize..4, 0usize..140).prop_flat_map(
+                |(steps, panels, rows)| {
+                    // Whole tiles now and then.
+                    let (inner, columns) = match steps % 3 {
+                        0 => (steps.div_ceil(8) * 64, panels * SIDE),
+                        _ => (steps * DEPTH, panels * SIDE),
+                    };
+                    (
+                        Just(inner),
+                        Just(columns),
+                        prop::collection::vec(-LARGEST..=LARGEST, inner * columns),
+                        prop::collection::vec(prop_oneof![any::<u8>(), Just(255)], inner * rows),
+                    )
+                },
+            ),
+        ) {
+            let laid = ByteWeights::new(&weights, columns);
+            let wanted: Vec<i32> = x
+                .chunks_exact(inner)
+                .flat_map(|x| (0..columns).map(|c| {
+                    let column = weights.iter().skip(c).step_by(columns);
+                    x.iter().zip(column).map(|(x, w)| i32::from(*x) * i32::from(*w)).sum()
+                }))
+                .collect();
+            for level in Level::all() {
+                prop_assert_eq!(product(&laid, level, &x), wanted.clone());
+            }
+            prop_assert_eq!(laid.sums(), product(&laid, Level::best(), &vec![1; inner]));
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! What a network does between its products, number by number in `f32`.
+//!
+//! Where a product is added to, the two are rounded once (fused), on every processor: where it
+//! has no such instruction, by a slow function. Sums of many numbers run in sixteen lanes that
+//! are added pairwise. So the wider forms are the portable ones, compiled for wider registers,
+//! and give the same bits. Exponentials are polynomials of their own, since those of a platform
+//! differ.
+
+use crate::bytes::{Block, SIDE};
+use crate::weights::{Lanes, PANEL};
+use crate::{Level, dispatch};
+
+/// Sums that run side by side.
+pub const LANES: usize = PANEL;
+
+/// Makes of a function, written for any processor, one that runs as wide as there are registers.
+macro_rules! widened {
+    ($(#[$doc:meta])* pub fn $name:ident($($arg:ident: $type:ty),* $(,)?) = $portable:path) => {
+        $(#[$doc])*
+        pub fn $name($($arg: $type),*) {
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            {
+                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+                fn avx512($($arg: $type),*) {
+                    $portable($($arg),*);
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $type),*) {
+                    $portable($($arg),*);
+                }
+                if crate::has_avx512()
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                {
+                    // SAFETY: the processor has said that it has these instructions.
+                    return unsafe { avx512($($arg),*) };
+                }
+                if crate::has_avx2() {
+                    // SAFETY: as above.
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            $portable($($arg),*);
+        }
+    };
+}
+
+/// How sums of bytes become numbers again, column by column.
+#[derive(Debug, Clone)]
+pub struct Columns {
+    /// Taken off a sum: the zero of what was multiplied, times the column's weights.
+    pub zero: Vec<i32>,
+    /// What one is worth.
+    pub scale: Vec<f32>,
+    /// Added.
+    pub bias: Vec<f32>,
+}
+
+/// How numbers become bytes: `round(x / step) + zero`, within 0 and 255.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes {
+    /// 1 by the step.
+    pub by: f32,
+    /// The byte of 0.
+    pub zero: u8,
+}
+
+widened! {
+    /// Rows of `out` get the numbers that are meant by a block's sums.
+    pub fn numbers(columns: &Columns, block: Block<'_>, out: &mut [f32]) = portable::numbers
+}
+
+widened! {
+    /// Rows of `out` get the numbers that are meant by a block's sums, each put through the
+    /// Gaussian error linear unit and made a byte.
+    pub fn gelu_bytes(columns: &Columns, to: Bytes, block: Block<'_>, out: &mut [u8])
+        = portable::gelu_bytes
+}
+
+widened! {
+    /// The numbers that are meant by a block's sums are added to the rows of `out`.
+    pub fn add(columns: &Columns, block: Block<'_>, out: &mut [f32]) = portable::add
+}
+
+widened! {
+    /// Rows normalised, scaled and shifted.
+    pub fn normalise(norm: &Norm, rows: &mut [f32]) = portable::normalise
+}
+
+widened! {
+    /// Numbers made bytes.
+    pub fn bytes(to: Bytes, numbers: &[f32], out: &mut [u8]) = portable::bytes
+}
+
+/// One head's attention: for every row of queries the mean of the values, weighed by the
+/// exponentials of `scale` times the products with the keys.
+///
+/// `out` is [rows, heads · [`HEAD`]], of which the numbers of this head are filled; `room` is
+/// anything.
+pub fn attend(scale: f32, head: Head<'_>, room: &mut Room, out: &mut [f32]) {
+    dispatch!(Level::best(), attend(scale, head, room, out));
+}
+
+/// Scale and shift of normalised rows, and what is added to their variance.
+#[derive(Debug, Clone)]
+pub struct Norm {
+    /// Times each number.
+    pub scale: Vec<f32>,
+    /// Added to each.
+    pub shift: Vec<f32>,
+    /// Added to the variance.
+    pub least: f32,
+}
+
+/// Numbers of one head.
+pub const HEAD: usize = 32;
+
+/// One head's rows among those of all: queries, keys and values of a text.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// Rows with queries of all heads, keys of all, values of all: [rows, 3 · heads · [`HEAD`]].
+    pub rows: &'a [f32],
+    /// How many heads there are.
+    pub heads: usize,
+    /// Which this one is.
+    pub number: usize,
+}
+
+/// Room for the numbers of one head.
+#[derive(Debug, Default)]
+pub struct Room {
+    keys: Vec<[f32; LANES]>,
+    values: Vec<[f32; HEAD]>,
+    shares: Vec<[f32; LANES]>,
+}
+
+pub(crate) use portable::attend_with;
+
+mod portable {
+    // It is rounded once everywhere; what differs is how long that takes.
+    #![allow(clippy::disallowed_methods)]
+
+    use super::{Block, Bytes, Columns, HEAD, Head, LANES, Lanes, Norm, Room, SIDE};
+
+    /// Calls `with` for each sum of a block: what it means, and where it belongs.
+    #[inline(always)]
+    fn each<T>(columns: &Columns, block: Block<'_>, out: &mut [T], with: impl Fn(f32, &mut T)) {
+        let (width, at) = (columns.bias.len(), block.column);
+        let zero = &columns.zero[at..].as_chunks::<SIDE>().0[0];
+        let scale = &columns.scale[at..].as_chunks::<SIDE>().0[0];
+        let bias = &columns.bias[at..].as_chunks::<SIDE>().0[0];
+        let rows = out[block.row * width..].chunks_exact_mut(width);
+        for (sums, row) in block.sums.iter().zip(rows) {
+            let out = &mut row[at..].as_chunks_mut::<SIDE>().0[0];
+            for c in 0..SIDE {
+                let x = ((sums[c] - zero[c]) as f32).mul_add(scale[c], bias[c]);
+                with(x, &mut out[c]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn numbers(columns: &Columns, block: Block<'_>, out: &mut [f32]) {
+        each(columns, block, out, |x, out| *out = x);
+    }
+
+    #[inline(always)]
+    pub fn gelu_bytes(columns: &Columns, to: Bytes, block: Block<'_>, out: &mut [u8]) {
+        each(columns, block, out, |x, out| *out = byte(to, gelu(x)));
+    }
+
+    #[inline(always)]
+    pub fn add(columns: &Columns, block: Block<'_>, out: &mut [f32]) {
+        each(columns, block, out, |x, out| *out += x);
+    }
+
+    #[inline(always)]
+    pub fn bytes(to: Bytes, numbers: &[f32], out: &mut [u8]) {
+        for (x, out) in numbers.iter().zip(out) {
+            *out = byte(to, *x);
+        }
+    }
+
+    /// Halves go to the even number; what is beyond the bytes is the last of them.
+    #[inline(always)]
+    fn byte(to: Bytes, x: f32) -> u8 {
+        // Adding this rounds to a whole number.
+        const WHOLE: f32 = 12_582_912.0;
+        let (low, high) = (-f32::from(to.zero), 255.0 - f32::from(to.zero));
+        let x = x * to.by;
+        // Not `clamp`, which has to look for what is no number.
+        let x = if x > low { x } else { low };
+        let x = if x < high { x } else { high };
+        let whole = (x + WHOLE).to_bits() as i32 - WHOLE.to_bits() as i32;
+        (whole + i32::from(to.zero)) as u8
+    }
+
+    #[inline(always)]
+    pub fn gelu(x: f32) -> f32 {
+        let half = 0.5 * x;
+        half.mul_add(erf(x * std::f32::consts::FRAC_1_SQRT_2), half)
+    }
+
+    /// The error function within 4e-6: an odd polynomial, without a quotient.
+    #[inline(always)]
+    fn erf(x: f32) -> f32 {
+        /// From here on it is 1 as far as is told.
+        const MOST: f32 = 3.4;
+        /// Of `2 (x / MOST)² - 1`, the lowest power first; fitted for the least greatest error.
+        const BY: [f32; 11] = [
+            0.415_665_45,
+            -0.206_107_08,
+            0.149_502_02,
+            -0.114_526_28,
+            0.086_713_22,
+            -0.063_958_17,
+            0.040_716_834,
+            -0.019_578_118,
+            0.013_436_288,
+            -0.012_947_22,
+            0.005_201_369,
+        ];
+        let x = if x > -MOST { x } else { -MOST };
+        let x = if x < MOST { x } else { MOST };
+        let u = (x * x).mul_add(2.0 / (MOST * MOST), -1.0);
+        let mut sum = BY[BY.len() - 1];
+        for by in BY[..BY.len() - 1].iter().rev() {
+            sum = sum.mul_add(u, *by);
+        }
+        x * sum
+    }
+
+    /// e^x for x up to 0, within two units of the last place; 0 from e^-87 on.
+    #[inline(always)]
+    pub fn exp(x: f32) -> f32 {
+        const WHOLE: f32 = 12_582_912.0;
+        const LN2_HIGH: f32 = 0.693_359_4;
+        const LN2_LOW: f32 = -2.121_944_4e-4;
+        let bounded = if x > -87.0 { x } else { -87.0 };
+        let shifted = bounded.mul_add(std::f32::consts::LOG2_E, WHOLE);
+        let k = shifted - WHOLE;
+        let r = (-k).mul_add(LN2_LOW, (-k).mul_add(LN2_HIGH, bounded));
+        let p = r.mul_add(1.987_569_2e-4, 1.398_2e-3);
+        let p = r.mul_add(p, 8.333_452e-3);
+        let p = r.mul_add(p, 4.166_579_6e-2);
+        let p = r.mul_add(p, 1.666_666_5e-1);
+        let p = r.mul_add(p, 5.000_000_3e-1);
+        let y = (r * r).mul_add(p, r) + 1.0;
+        let power = ((shifted.to_bits() << 23) as i32 + 1.0f32.to_bits() as i32) as u32;
+        let y = y * f32::from_bits(power);
+        if x < -87.0 { 0.0 } else { y }
+    }
+
+    #[inline(always)]
+    pub fn normalise(norm: &Norm, rows: &mut [f32]) {
+        for row in rows.chunks_exact_mut(norm.scale.len()) {
+            normalise_row(norm, row);
+        }
+    }
+
+    #[inline(always)]
+    fn normalise_row(norm: &Norm, row: &mut [f32]) {
+        let count = row.len() as f32;
+        let mean = sum(row, |x| x) / count;
+        let variance = sum(row, |x| (x - mean) * (x - mean)) / count;
+        let by = 1.0 / (variance + norm.least).sqrt();
+        let width = row.len();
+        let (scale, shift) = (&norm.scale[..width], &norm.shift[..width]);
+        for c in 0..width {
+            row[c] = ((row[c] - mean) * by).mul_add(scale[c], shift[c]);
+        }
+    }
+
+    /// In lanes, which are added pairwise.
+    #[inline(always)]
+    fn sum(numbers: &[f32], of: impl Fn(f32) -> f32) -> f32 {
+        let mut lanes = [0.0; LANES];
+        let (whole, rest) = numbers.as_chunks::<LANES>();
+        for block in whole {
+            for (lane, x) in lanes.iter_mut().zip(block) {
+                *lane += of(*x);
+            }
+        }
+        for (lane, x) in lanes.iter_mut().zip(rest) {
+            *lane += of(*x);
+        }
+        halves(lanes, |a, b| a + b)
+    }
+
+    /// Sixteen numbers brought together: the halves with each other, until one is left.
+    #[inline(always)]
+    fn halves(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+        let mut half = LANES / 2;
+        while half > 0 {
+            for i in 0..half {
+                lanes[i] = with(lanes[i], lanes[i + half]);
+            }
+            half /= 2;
+        }
+        lanes[0]
+    }
+
+    /// `R` rows of queries share keys and values in registers.
+    #[inline(always)]
+    pub fn attend_with<L: Lanes, const R: usize>(
+        scale: f32,
+        head: Head<'_>,
+        room: &mut Room,
+        out: &mut [f32],
+    ) {
+        let width = head.heads * HEAD;
+        let (rows, at) = (head.rows, head.number * HEAD);
+        let count = rows.len() / (3 * width);
+        let blocks = count.div_ceil(LANES);
+        room.keys.clear();
+        room.keys.resize(blocks * HEAD, [0.0; LANES]);
+        room.values.clear();
+        for (t, row) in rows.chunks_exact(3 * width).enumerate() {
+            let key = &row[width + at..][..HEAD];
+            let block = &mut room.keys[t / LANES * HEAD..][..HEAD];
+            for (numbers, x) in block.iter_mut().zip(key) {
+                numbers[t % LANES] = *x;
+            }
+            let mut value = [0.0; HEAD];
+            value.copy_from_slice(&row[2 * width + at..][..HEAD]);
+            room.values.push(value);
+        }
+        let mut first = 0;
+        while first < count {
+            let queries: [&[f32; HEAD]; R] = std::array::from_fn(|r| {
+                let row = (first + r).min(count - 1);
+                &rows[row * 3 * width + at..].as_chunks().0[0]
+            });
+            room.shares.clear();
+            room.shares.resize(blocks * R, [0.0; LANES]);
+            scores::<L, R>(scale, queries, count, &room.keys, &mut room.shares);
+            let totals = exponentials::<R>(&mut room.shares);
+            let means = means::<L, R>(&room.shares, &room.values, totals);
+            for (r, mean) in means.iter().enumerate().take(count - first) {
+                out[(first + r) * width + at..][..HEAD].copy_from_slice(mean);
+            }
+            first += R;
+        }
+    }
+
+    /// Products of the queries with all keys: of each block of keys, one row a query. Where
+    /// there is no key, what no exponential sees.
+    #[inline(always)]
+    fn scores<L: Lanes, const R: usize>(
+        scale: f32,
+        queries: [&[f32; HEAD]; R],
+        count: usize,
+        keys: &[[f32; LANES]],
+        out: &mut [[f32; LANES]],
+    ) {
+        let blocks = keys.as_chunks::<HEAD>().0.iter();
+        for (b, (keys, out)) in blocks.zip(out.as_chunks_mut::<R>().0).enumerate() {
+            let mut sums = [L::zero(); R];
+            for (k, key) in keys.iter().enumerate() {
+                let key = L::load(key);
+                for r in 0..R {
+                    sums[r] = sums[r].fused(queries[r][k], key);
+                }
+            }
+            let there = (count - b * LANES).min(LANES);
+            for (out, sums) in out.iter_mut().zip(sums) {
+                for (i, (out, sum)) in out.iter_mut().zip(sums.store()).enumerate() {
+                    *out = if i < there { sum * scale } else { f32::MIN };
+                }
+            }
+        }
+    }
+
+    /// Replaces scores by exponentials of what they are below the greatest; their sums.
+    #[inline(always)]
+    fn exponentials<const R: usize>(shares: &mut [[f32; LANES]]) -> [f32; R] {
+        let mut greatest = [[f32::MIN; LANES]; R];
+        for block in shares.as_chunks::<R>().0 {
+            for (most, scores) in greatest.iter_mut().zip(block) {
+                for (most, x) in most.iter_mut().zip(scores) {
+                    *most = greater(*most, *x);
+                }
+            }
+        }
+        let greatest = greatest.map(|lanes| halves(lanes, greater));
+        let mut totals = [[0.0f32; LANES]; R];
+        for block in shares.as_chunks_mut::<R>().0 {
+            for ((scores, total), most) in block.iter_mut().zip(&mut totals).zip(greatest) {
+                for (x, total) in scores.iter_mut().zip(total) {
+                    *x = exp(*x - most);
+                    *total += *x;
+                }
+            }
+        }
+        totals.map(|lanes| halves(lanes, |a, b| a + b))
+    }
+
+    /// Not `max`, which has to look for what is no number.
+    #[inline(always)]
+    fn greater(a: f32, b: f32) -> f32 {
+        if a > b { a } else { b }
+    }
+
+    #[inline(always)]
+    fn means<L: Lanes, const R: usize>(
+        shares: &[[f32; LANES]],
+        values: &[[f32; HEAD]],
+        totals: [f32; R],
+    ) -> [[f32; HEAD]; R] {
+        let mut sums = [[L::zero(); HEAD / LANES]; R];
+        let blocks = shares.as_chunks::<R>().0.iter();
+        for (shares, values) in blocks.zip(values.chunks(LANES)) {
+            for (t, value) in values.iter().enumerate() {
+                let halves: [L; HEAD / LANES] =
+                    std::array::from_fn(|h| L::load(&value.as_chunks().0[h]));
+                for r in 0..R {
+                    for h in 0..HEAD / LANES {
+                        sums[r][h] = sums[r][h].fused(shares[r][t], halves[h]);
+                    }
+                }
+            }
+        }
+        let mut out = [[0.0; HEAD]; R];
+        for ((out, sums), total) in out.iter_mut().zip(sums).zip(totals) {
+            let by = 1.0 / total;
+            for (out, sum) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
+                *out = sum.store().map(|x| x * by);
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch;
+    use proptest::prelude::*;
+
+    const WIDTH: usize = 2 * SIDE;
+
+    fn floats(count: usize) -> impl Strategy<Value = Vec<f32>> {
+        prop::collection::vec(-4.0f32..4.0, count)
+    }
+
+    fn bits(numbers: &[f32]) -> Vec<u32> {
+        numbers.iter().map(|x| x.to_bits()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn wide_registers_give_the_bits_of_single_numbers(
+            sums in prop::collection::vec(-2_000_000i32..2_000_000, 3 * SIDE),
+            zero in prop::collection::vec(-9i32..9, WIDTH),
+            (scale, bias) in (floats(WIDTH), floats(WIDTH)),
+            rows in floats(3 * WIDTH),
+            byte_of_zero in any::<u8>(),
+        ) {
+            let scale = scale.iter().map(|x| x * 1e-5).collect();
+            let columns = Columns { zero, scale, bias: bias.clone() };
+            let block = Block { row: 0, column: SIDE, sums: sums.as_chunks::<SIDE>().0 };
+            let to = Bytes { by: 30.0, zero: byte_of_zero };
+
+            let (mut ours, mut plain) = (rows.clone(), rows.clone());
+            numbers(&columns, block, &mut ours);
+            portable::numbers(&columns, block, &mut plain);
+            prop_assert_eq!(bits(&ours), bits(&plain));
+            add(&columns, block, &mut ours);
+            portable::add(&columns, block, &mut plain);
+            prop_assert_eq!(bits(&ours), bits(&plain));
+            let norm = Norm { scale: bias, shift: rows[..WIDTH].to_vec(), least: 1e-12 };
+            normalise(&norm, &mut ours);
+            portable::normalise(&norm, &mut plain);
+            prop_assert_eq!(bits(&ours), bits(&plain));
+
+            let (mut ours, mut plain) = ([0; 3 * WIDTH], [0; 3 * WIDTH]);
+            gelu_bytes(&columns, to, block, &mut ours);
+            portable::gelu_bytes(&columns, to, block, &mut plain);
+            prop_assert_eq!(ours, plain);
+            bytes(to, &rows, &mut ours);
+            portable::bytes(to, &rows, &mut plain);
+            prop_assert_eq!(ours, plain);
+            for (x, byte) in rows.iter().zip(ours) {
+                let whole = (x * to.by).round_ties_even() + f32::from(to.zero);
+                prop_assert_eq!(f32::from(byte), whole.clamp(0.0, 255.0));
+            }
+        }
+
+        #[test]
+        fn heads_see_the_same_at_every_level(
+            (heads, rows) in (1usize..3, 0usize..37).prop_flat_map(
+                |(heads, count)| (Just(heads), floats(count * 3 * heads * HEAD)),
+            ),
+        ) {
+            let width = heads * HEAD;
+            for number in 0..heads {
+                let head = Head { rows: &rows, heads, number };
+                let wanted = plain_attention(head);
+                let mut first: Option<Vec<u32>> = None;
+                for level in Level::all() {
+                    let (mut room, mut out) = (Room::default(), vec![0.0; rows.len() / 3]);
+                    dispatch!(level, attend(0.25, head, &mut room, &mut out));
+                    let (at, end) = (number * HEAD, (number + 1) * HEAD);
+                    let seen = out.chunks(width).flat_map(|row| row[at..end].to_vec());
+                    for (x, y) in seen.zip(&wanted) {
+                        prop_assert!((f64::from(x) - y).abs() < 1e-4, "{x} {y}");
+                    }
+                    let found = bits(&out);
+                    prop_assert_eq!(first.get_or_insert_with(|| found.clone()), &found);
+                }
+            }
+        }
+
+        #[test]
+        fn exponentials_are_near(x in -90.0f32..=0.0) {
+            let wanted = libm::exp(f64::from(x));
+            let found = f64::from(portable::exp(x));
+            prop_assert!((found - wanted).abs() <= 3e-7 * wanted + 2e-38, "{found} {wanted}");
+        }
+
+        #[test]
+        fn the_unit_is_near(x in -6.0f32..6.0) {
+            let exact = f64::from(x);
+            let wanted = 0.5 * exact * (1.0 + libm::erf(exact * std::f64::consts::FRAC_1_SQRT_2));
+            prop_assert!((f64::from(portable::gelu(x)) - wanted).abs() < 2e-5);
+        }
+    }
+
+    /// What attention is, in `f64`.
+    fn plain_attention(head: Head<'_>) -> Vec<f64> {
+        let (width, at) = (head.heads * HEAD, head.number * HEAD);
+        let part = |row: &[f32], which: usize| -> Vec<f64> {
+            let numbers = &row[which * width + at..][..HEAD];
+            numbers.iter().map(|x| f64::from(*x)).collect()
+        };
+        let rows: Vec<&[f32]> = head.rows.chunks(3 * width).collect();
+        let mut out = Vec::new();
+        for query in rows.iter().map(|row| part(row, 0)) {
+            let score = |row: &&[f32]| -> f64 {
+                let products = query.iter().zip(part(row, 1)).map(|(a, b)| a * b);
+                libm::exp(0.25 * products.sum::<f64>())
+            };
+            let shares: Vec<f64> = rows.iter().map(score).collect();
+            let total: f64 = shares.iter().sum();
+            for i in 0..HEAD {
+                let weighed = rows.iter().zip(&shares).map(|(row, s)| s * part(row, 2)[i]);
+                out.push(weighed.sum::<f64>() / total);
+            }
+        }
+        out
+    }
+}
