@@ -218,6 +218,17 @@ def test_a_folder(stub: Config, tmp_path: Path, read_only: bool) -> None:
     assert refused(tmp_path, stub, read_only=read_only).code == "store.open"
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_sqlites_name_for_memory_is_no_file(
+    stub: Config, tmp_path: Path, read_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match=r"not a file.*Memory\.in_memory\(\)") as caught:
+        Memory.open(":memory:", config=stub, read_only=read_only)
+    assert caught.value.code == "store.open"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_missing_folder(stub: Config, tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         Memory.open(tmp_path / "none" / "memory.db", config=stub)

@@ -132,6 +132,13 @@ impl Store {
                 ),
             ));
         }
+        // SQLite would keep it in memory, where it is lost without a word.
+        if path == Path::new(":memory:") {
+            return Err(Error::new(
+                Code::StoreOpen,
+                ":memory: is not a file; name one, or use Memory.in_memory() for a memory without",
+            ));
+        }
         if options.read_only {
             return Self::open_read_only(path);
         }
