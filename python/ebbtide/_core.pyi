@@ -123,6 +123,7 @@ class Weights:
 
 @final
 class ArcMoves:
+    LOOKED_AT: int
     def __new__(cls, moves: Sequence[_Move], layers: _Layers, root: int) -> ArcMoves: ...
     def find(
         self, vectors: NDArray[np.float32], tokens: NDArray[np.uint64], lengths: Sequence[int]
@@ -139,6 +140,7 @@ class Encoder:
 
 @final
 class EntityMoves:
+    LOOKED_AT: int
     def __new__(cls, moves: Sequence[_Move], layers: _Layers) -> EntityMoves: ...
     def find(
         self, vectors: NDArray[np.float32], tokens: NDArray[np.uint64], lengths: Sequence[int]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ebbtide import _core
 from ebbtide.analysis.canonical import CanonicalPassage
 from ebbtide.analysis.embedding_model import default_directory, load_model
+from ebbtide.analysis.side_by_side import portions
 from ebbtide.errors import ConfigError
 
 __all__ = ["Embedder", "OnnxEmbedder", "Passage", "Pending", "Submit", "at_once"]
@@ -285,7 +286,7 @@ class OnnxEmbedder:
         """Sequences, sorted by length, in parts of one forward pass each."""
         if self._model.network.of_one_length:
             return _of_one_length(sequences)
-        return _of_any_length(sequences)
+        return portions(sequences, GROUP_TOKENS)
 
     def _run(self, group: list[_Ids], keep: Callable[[_Rows], _Kept]) -> dict[_Ids, _Kept]:
         """One forward pass; ``keep`` must copy, for it is given views of the whole output."""
@@ -326,19 +327,6 @@ def _of_one_length(sequences: Iterable[_Ids]) -> Iterator[list[_Ids]]:
             yield group
             group = []
         group.append(ids)
-    if group:
-        yield group
-
-
-def _of_any_length(sequences: Iterable[_Ids]) -> Iterator[list[_Ids]]:
-    group: list[_Ids] = []
-    pieces = 0
-    for ids in sequences:
-        if group and pieces + len(ids) > GROUP_TOKENS:
-            yield group
-            group, pieces = [], 0
-        group.append(ids)
-        pieces += len(ids)
     if group:
         yield group
 

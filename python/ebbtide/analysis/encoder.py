@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from thinc.api import Model, NumpyOps
 
 from ebbtide import _core
+from ebbtide.analysis.side_by_side import rows_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -32,7 +32,8 @@ __all__ = ["WordRows", "with_own_encoders"]
 _MOST = 20_000
 """Kinds of words that are remembered before all of them are let go."""
 _EMBEDDINGS = re.compile(r"with_array\((ints-getitem>>hashembed\|)+ints-getitem>>hashembed\)")
-_WORDS = ["extract_features", "list2ragged", "with_array(maxout>>layernorm>>dropout)"]
+_BEFORE = ["extract_features", "list2ragged"]
+_AFTER = ["with_array(maxout>>layernorm>>dropout)", "ragged2list"]
 _LAYER = r"residual\(expand_window>>maxout>>layernorm>>dropout\)"
 _WINDOWS = re.compile(rf"with_array\({_LAYER}(>>{_LAYER})*\)")
 
@@ -58,7 +59,7 @@ class WordRows:
             unknown = {key: at for at, key in enumerate(keys)}
         if unknown:
             self._learn(unknown, attributes)
-        return _by_text(self._rows[[self._kinds[key] for key in keys]], docs)
+        return rows_of(docs, self._rows[[self._kinds[key] for key in keys]])
 
     def _learn(self, unknown: dict[bytes, int], attributes: NDArray[np.uint64]) -> None:
         """Ask the layers for kinds of words that stand at these places."""
@@ -94,7 +95,7 @@ def _are_words(layer: Model[Any, Any]) -> bool:
     names = [part.name for part in layer.layers]
     return (
         len(names) == 5
-        and [*names[:2], *names[3:]] == [*_WORDS, "ragged2list"]
+        and (names[:2], names[3:]) == (_BEFORE, _AFTER)
         and _EMBEDDINGS.fullmatch(names[2]) is not None
     )
 
@@ -126,7 +127,8 @@ def _in_the_core(layer: Model[Any, Any]) -> Model[list[Rows], list[Rows]]:
     def forward(_: Any, texts: list[Rows], is_train: bool) -> tuple[list[Rows], Any]:
         if not texts:
             return [], None
-        return _by_text(windows.encode(np.concatenate(texts), list(map(len, texts))), texts), None
+        encoded = windows.encode(np.concatenate(texts), list(map(len, texts)))
+        return rows_of(texts, encoded), None
 
     return Model(layer.name, forward, dims={"nO": layer.get_dim("nO")}, ops=layer.ops)
 
@@ -134,9 +136,3 @@ def _in_the_core(layer: Model[Any, Any]) -> Model[list[Rows], list[Rows]]:
 def _parts(layer: Model[Any, Any], name: str) -> list[Model[Any, Any]]:
     """The parts of a layer that are called so, first to last."""
     return [part for part in layer.walk() if part.name == name]
-
-
-def _by_text(rows: Rows, texts: Sequence[Doc] | Sequence[Rows]) -> list[Rows]:
-    """The rows of each of some texts that stand one after the other."""
-    ends = list(accumulate(map(len, texts)))
-    return [rows[start:end] for start, end in pairwise([0, *ends])]

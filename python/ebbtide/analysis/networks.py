@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ebbtide import _core
+from ebbtide.analysis.side_by_side import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,9 +104,7 @@ class CoreNetwork:
     def rows(self, texts: Sequence[tuple[int, ...]]) -> list[NDArray[np.float32]]:
         """See :class:`Network`; views of one array."""
         pieces = np.fromiter((piece for text in texts for piece in text), np.uint32)
-        lengths = list(map(len, texts))
-        ends = np.cumsum(lengths)[:-1]
-        return np.split(self._encoder.encode(pieces, lengths), ends)
+        return rows_of(texts, self._encoder.encode(pieces, list(map(len, texts))))
 
 
 NETWORK_FILES = ("model.safetensors", "model.onnx")

@@ -27,6 +27,7 @@ from spacy.pipeline import DependencyParser, EntityRecognizer
 from thinc.api import NumpyOps
 
 from ebbtide import _core
+from ebbtide.analysis.side_by_side import portions, rows_of
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -82,7 +83,7 @@ class _Moves:
         """
         stream = iter(docs)
         while batch := list(islice(stream, batch_size)):
-            for some in _portions(batch):
+            for some in portions(filter(len, batch), _AT_ONCE):
                 self._annotate(some)
             yield from batch
 
@@ -90,16 +91,14 @@ class _Moves:
         if any(map(self._is_annotated, docs)):
             self._component.set_annotations(docs, self._component.predict(docs))
             return
-        lengths = list(map(len, docs))
         tokens = np.concatenate([doc.to_array(_READ) for doc in docs])
         vectors = self._lower.predict(self._vectors.predict(docs))
-        found = self._moves.find(vectors, tokens, lengths)
-        start = 0
-        for doc, length in zip(docs, lengths, strict=True):
-            doc.from_array(self.written, found[start : start + length])
+        found = self._moves.find(vectors, tokens, list(map(len, docs)))
+        of_texts: list[Any] = rows_of(docs, found)
+        for doc, rows in zip(docs, of_texts, strict=True):
+            doc.from_array(self.written, rows)
             for finish in self._component.postprocesses:
                 finish(doc)
-            start += length
 
     def _is_annotated(self, doc: Doc) -> bool:
         """Whether there is something on a text that only spaCy's component heeds."""
@@ -109,7 +108,7 @@ class _Moves:
 class Arcs(_Moves):
     """Finds dependencies, and by them sentences, as a :class:`DependencyParser`."""
 
-    looks_at = 8
+    looks_at = _core.ArcMoves.LOOKED_AT
     letters = frozenset("SDLRB")
     written: ClassVar[list[int | str]] = [HEAD, DEP]
 
@@ -120,7 +119,7 @@ class Arcs(_Moves):
 class Entities(_Moves):
     """Finds entities as an :class:`EntityRecognizer`."""
 
-    looks_at = 3
+    looks_at = _core.EntityMoves.LOOKED_AT
     letters = frozenset("BILUO")
     written: ClassVar[list[int | str]] = [ENT_IOB, ENT_TYPE]
 
@@ -132,20 +131,6 @@ class Entities(_Moves):
     def _is_annotated(self, doc: Doc) -> bool:
         # Entities of an earlier component stay, and those beside them heed them.
         return bool(doc.to_array(ENT_IOB).any())
-
-
-def _portions(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
-    """Texts side by side, without those that have no token."""
-    portion: list[Doc] = []
-    tokens = 0
-    for doc in filter(len, docs):
-        if portion and tokens + len(doc) > _AT_ONCE:
-            yield portion
-            portion, tokens = [], 0
-        portion.append(doc)
-        tokens += len(doc)
-    if portion:
-        yield portion
 
 
 _OWN: dict[type, type[_Moves]] = {DependencyParser: Arcs, EntityRecognizer: Entities}

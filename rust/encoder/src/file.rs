@@ -2,7 +2,7 @@
 
 use crate::layer::{Layer, Product};
 use crate::{Encoder, Unusable};
-use ebbtide_simd::bytes::{ByteWeights, LARGEST, SIDE};
+use ebbtide_simd::bytes::{ByteWeights, LARGEST};
 use ebbtide_simd::network::{Bytes, Columns, HEAD, Norm};
 use safetensors::{Dtype, SafeTensors};
 
@@ -81,14 +81,11 @@ impl<'a> Tensors<'a> {
         let &[inner, columns] = shape.as_slice() else {
             return Err(Unusable(format!("{weight} has not two dimensions")));
         };
-        let whole =
-            inner > 0 && columns > 0 && inner.is_multiple_of(4) && columns.is_multiple_of(SIDE);
-        if !whole || rows.iter().any(|x| !(-LARGEST..=LARGEST).contains(x)) {
-            return Err(Unusable(format!(
+        let weights = ByteWeights::new(&rows, columns).ok_or_else(|| {
+            Unusable(format!(
                 "{weight} of {inner} by {columns} is not of whole steps, or beyond ±{LARGEST}"
-            )));
-        }
-        let weights = ByteWeights::new(&rows, columns);
+            ))
+        })?;
         let step = self.float(&format!("{name}.step"))?;
         if step <= 0.0 || !(1.0 / step).is_finite() {
             return Err(Unusable(format!("{name}.step is {step}")));

@@ -1,6 +1,6 @@
 //! One layer: attention, then two products with a bend between them.
 
-use ebbtide_simd::bytes::ByteWeights;
+use ebbtide_simd::bytes::{Block, ByteWeights};
 use ebbtide_simd::network::{self, Bytes, Columns, HEAD, Head, Norm};
 
 /// A product: what its input becomes in bytes, the weights, what its sums mean.
@@ -9,6 +9,20 @@ pub struct Product {
     pub input: Bytes,
     pub weights: ByteWeights,
     pub columns: Columns,
+}
+
+impl Product {
+    /// Makes bytes of `numbers` and calls `put` with each block of what they are multiplied to.
+    fn of(&self, numbers: &[f32], bytes: &mut Vec<u8>, put: impl FnMut(&Columns, Block<'_>)) {
+        bytes.resize(numbers.len(), 0);
+        network::bytes(self.input, numbers, bytes);
+        self.of_bytes(bytes, put);
+    }
+
+    fn of_bytes(&self, bytes: &[u8], mut put: impl FnMut(&Columns, Block<'_>)) {
+        self.weights
+            .multiply(bytes, |sums| put(&self.columns, sums));
+    }
 }
 
 /// A layer of an encoder.
@@ -38,45 +52,34 @@ impl Layer {
     /// Rows of all texts, each with as many as `lengths` says, become those after this layer.
     pub fn pass(&self, rows: &mut [f32], lengths: &[usize], room: &mut Room) {
         self.attend(rows, lengths, room);
-        let Product {
-            input,
-            weights,
-            columns,
-        } = &self.attended;
-        made_bytes(*input, &room.means, &mut room.bytes);
-        weights.multiply(&room.bytes, |sums| network::add(columns, sums, rows));
-        network::normalise(&self.middle, rows);
-
-        let Product {
-            input,
-            weights,
-            columns,
-        } = &self.widening;
-        made_bytes(*input, rows, &mut room.bytes);
-        let (wide, to) = (&mut room.wide, self.narrowing.input);
-        wide.resize(room.bytes.len() / weights.inner() * weights.columns(), 0);
-        weights.multiply(&room.bytes, |sums| {
-            network::gelu_bytes(columns, to, sums, wide);
+        let Room {
+            bytes, wide, means, ..
+        } = room;
+        self.attended.of(means, bytes, |columns, sums| {
+            network::add(columns, sums, rows)
         });
-        let Product {
-            weights, columns, ..
-        } = &self.narrowing;
-        weights.multiply(wide, |sums| network::add(columns, sums, rows));
+        network::normalise(&self.middle, rows);
+        let (inner, columns) = (
+            self.widening.weights.inner(),
+            self.widening.weights.columns(),
+        );
+        wide.resize(rows.len() / inner * columns, 0);
+        self.widening.of(rows, bytes, |columns, sums| {
+            network::gelu_bytes(columns, self.narrowing.input, sums, wide);
+        });
+        self.narrowing
+            .of_bytes(wide, |columns, sums| network::add(columns, sums, rows));
         network::normalise(&self.output, rows);
     }
 
     /// Fills the room with what the heads see.
     fn attend(&self, rows: &[f32], lengths: &[usize], room: &mut Room) {
         let width = self.heads * HEAD;
-        let Product {
-            input,
-            weights,
-            columns,
-        } = &self.looking;
-        made_bytes(*input, rows, &mut room.bytes);
         let looking = &mut room.looking;
         looking.resize(3 * rows.len(), 0.0);
-        weights.multiply(&room.bytes, |sums| network::numbers(columns, sums, looking));
+        self.looking.of(rows, &mut room.bytes, |columns, sums| {
+            network::numbers(columns, sums, looking);
+        });
         room.means.resize(rows.len(), 0.0);
         let scale = 1.0 / (HEAD as f32).sqrt();
         let mut from = 0;
@@ -95,9 +98,4 @@ impl Layer {
             from = to;
         }
     }
-}
-
-fn made_bytes(to: Bytes, numbers: &[f32], out: &mut Vec<u8>) {
-    out.resize(numbers.len(), 0);
-    network::bytes(to, numbers, out);
 }

@@ -27,10 +27,6 @@ pub struct Attached {
     pub label: u64,
 }
 
-/// Tokens that a state looks at: two that wait, three of the stack, and the latest children of
-/// the first of each.
-const LOOKED_AT: usize = 8;
-
 /// Finds dependencies.
 #[derive(Debug)]
 pub struct Arcs {
@@ -40,12 +36,16 @@ pub struct Arcs {
 }
 
 impl Arcs {
+    /// Tokens that a state looks at: two that wait, three of the stack, and the latest children
+    /// of the first of each.
+    pub const LOOKED_AT: usize = 8;
+
     /// With those moves, in the order of their scores, and the label of roots.
     ///
     /// # Errors
     /// The scorer has another number of moves, or does not look at eight tokens.
     pub fn new(scorer: Scorer, moves: Vec<ArcMove>, root: u64) -> Result<Self, Misfit> {
-        scorer.check(moves.len(), LOOKED_AT)?;
+        scorer.check(moves.len(), Self::LOOKED_AT)?;
         Ok(Self {
             scorer,
             moves,
@@ -153,7 +153,7 @@ impl State {
         Some(self.stack[at])
     }
 
-    fn looked_at(&self) -> [Option<usize>; LOOKED_AT] {
+    fn looked_at(&self) -> [Option<usize>; Arcs::LOOKED_AT] {
         let (next, top) = (self.buffer(0), self.top(0));
         let left = |token: Option<usize>| token.and_then(|t| self.nodes[t].left);
         let right = top.and_then(|t| self.nodes[t].right);

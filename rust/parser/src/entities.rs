@@ -41,10 +41,6 @@ const OUTSIDE: Tagged = Tagged {
     label: 0,
 };
 
-/// Tokens that a state looks at: the next, the first of the entity that is open, and the one
-/// before the next where one is.
-const LOOKED_AT: usize = 3;
-
 /// An entity that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Open {
@@ -60,12 +56,16 @@ pub struct Entities {
 }
 
 impl Entities {
+    /// Tokens that a state looks at: the next, the first of the entity that is open, and the
+    /// one before the next where one is.
+    pub const LOOKED_AT: usize = 3;
+
     /// With those moves, in the order of their scores.
     ///
     /// # Errors
     /// The scorer has another number of moves, or does not look at three tokens.
     pub fn new(scorer: Scorer, moves: Vec<EntityMove>) -> Result<Self, Misfit> {
-        scorer.check(moves.len(), LOOKED_AT)?;
+        scorer.check(moves.len(), Self::LOOKED_AT)?;
         Ok(Self { scorer, moves })
     }
 
@@ -88,7 +88,7 @@ impl Entities {
         let mut open: Option<Open> = None;
         for next in 0..tokens.len() {
             let before = open.and_then(|_| next.checked_sub(1));
-            let looked_at = [Some(next), open.map(|o| o.first), before];
+            let looked_at: [_; Self::LOOKED_AT] = [Some(next), open.map(|o| o.first), before];
             let scores = self.scorer.scores(vectors, &looked_at, room);
             let allowed = Allowed::at(tokens, next, open);
             // Nothing is allowed: what was found before stays.

@@ -142,11 +142,6 @@ impl Windows {
         })
     }
 
-    /// Numbers of a token, before and after.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// The rows of all texts, of which each has `lengths` tokens; before and after a text there
     /// are only zeros.
     ///

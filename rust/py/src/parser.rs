@@ -20,6 +20,12 @@ type Layers<'py> = (
     PyReadonlyArray2<'py, f32>,
     PyReadonlyArray1<'py, f32>,
 );
+/// What the lower layer gives, what is known of each token, the tokens of each text.
+type Given<'py> = (
+    PyReadonlyArray4<'py, f32>,
+    PyReadonlyArray2<'py, u64>,
+    Vec<usize>,
+);
 type Columns<'py> = Bound<'py, PyArray2<u64>>;
 
 /// Of a layer's weights [width, pieces, 3 · width], their bias [width, pieces], and what its
@@ -54,8 +60,7 @@ impl TokenWindows {
             })
         });
         let numbers: Vec<LayerNumbers<'_>> = numbers.collect::<PyResult<_>>()?;
-        let made = Windows::new(&numbers);
-        made.map(Self).map_err(|e| refused(py, e.0))
+        Windows::new(&numbers).map(Self).map_err(misfit(py))
     }
 
     /// Of each token what the last layer makes of it [n, width].
@@ -70,7 +75,7 @@ impl TokenWindows {
         let shape = [rows.shape()[0], rows.shape()[1]];
         let rows = rows.as_slice()?;
         let encoded = py.detach(|| self.0.encode(rows, &lengths));
-        let encoded = encoded.map_err(|e| refused(py, e.0))?;
+        let encoded = encoded.map_err(misfit(py))?;
         encoded.into_pyarray(py).reshape(shape)
     }
 }
@@ -81,6 +86,10 @@ pub struct EntityMoves(Entities);
 
 #[pymethods]
 impl EntityMoves {
+    /// Tokens that score a move.
+    #[classattr]
+    const LOOKED_AT: usize = Entities::LOOKED_AT;
+
     /// From spaCy's moves, in their order, and the layers that score them.
     #[new]
     fn new(py: Python<'_>, moves: Vec<Move>, layers: Layers<'_>) -> PyResult<Self> {
@@ -95,9 +104,9 @@ impl EntityMoves {
             };
             Ok(EntityMove { place, label })
         });
-        let moves = moves.collect::<Result<_, _>>();
-        let made = moves.and_then(|moves| Entities::new(scorer(&layers, 3)?, moves));
-        made.map(Self).map_err(|e| refused(py, e.0))
+        let moves = moves.collect::<Result<_, _>>().map_err(misfit(py))?;
+        let made = Entities::new(scorer(py, &layers, Entities::LOOKED_AT)?, moves);
+        made.map(Self).map_err(misfit(py))
     }
 
     /// `ENT_IOB` and `ENT_TYPE` of each token [n, 2].
@@ -111,23 +120,15 @@ impl EntityMoves {
         tokens: PyReadonlyArray2<'py, u64>,
         lengths: Vec<usize>,
     ) -> PyResult<Columns<'py>> {
-        let (vectors, tokens) = (vectors.as_slice()?, read(py, &tokens)?);
-        let texts = Texts {
-            vectors,
-            tokens: &tokens,
-            lengths: &lengths,
-        };
-        let found = py.detach(|| self.0.find(texts));
-        let found = found.map_err(|e| refused(py, e.0))?;
-        let rows = found.iter().map(|tagged| {
+        let find = |texts: Texts<'_>| self.0.find(texts);
+        columns(py, (vectors, tokens, lengths), find, |tagged| {
             let place = match tagged.first {
                 Some(true) => FIRST,
                 Some(false) => INSIDE,
                 None => OUTSIDE,
             };
             [place, tagged.label]
-        });
-        columns(py, rows.collect())
+        })
     }
 }
 
@@ -137,6 +138,10 @@ pub struct ArcMoves(Arcs);
 
 #[pymethods]
 impl ArcMoves {
+    /// Tokens that score a move.
+    #[classattr]
+    const LOOKED_AT: usize = Arcs::LOOKED_AT;
+
     /// From spaCy's moves, in their order, the layers that score them, and the label of roots.
     #[new]
     fn new(py: Python<'_>, moves: Vec<Move>, layers: Layers<'_>, root: u64) -> PyResult<Self> {
@@ -148,9 +153,9 @@ impl ArcMoves {
             'B' => Ok(ArcMove::Break),
             _ => Err(unknown(letter)),
         });
-        let moves = moves.collect::<Result<_, _>>();
-        let made = moves.and_then(|moves| Arcs::new(scorer(&layers, 8)?, moves, root));
-        made.map(Self).map_err(|e| refused(py, e.0))
+        let moves = moves.collect::<Result<_, _>>().map_err(misfit(py))?;
+        let made = Arcs::new(scorer(py, &layers, Arcs::LOOKED_AT)?, moves, root);
+        made.map(Self).map_err(misfit(py))
     }
 
     /// `HEAD` and `DEP` of each token [n, 2].
@@ -164,16 +169,10 @@ impl ArcMoves {
         tokens: PyReadonlyArray2<'py, u64>,
         lengths: Vec<usize>,
     ) -> PyResult<Columns<'py>> {
-        let (vectors, tokens) = (vectors.as_slice()?, read(py, &tokens)?);
-        let texts = Texts {
-            vectors,
-            tokens: &tokens,
-            lengths: &lengths,
-        };
-        let found = py.detach(|| self.0.find(texts));
-        let found = found.map_err(|e| refused(py, e.0))?;
-        let rows = found.iter().map(|a| [a.head.cast_unsigned(), a.label]);
-        columns(py, rows.collect())
+        let find = |texts: Texts<'_>| self.0.find(texts);
+        columns(py, (vectors, tokens, lengths), find, |attached| {
+            [attached.head.cast_unsigned(), attached.label]
+        })
     }
 }
 
@@ -181,15 +180,20 @@ fn unknown(letter: char) -> Misfit {
     Misfit(format!("no move is called {letter:?}"))
 }
 
-fn scorer((hidden_bias, weights, bias): &Layers<'_>, looked_at: usize) -> Result<Scorer, Misfit> {
-    let part = |name| move |_| Misfit(format!("{name} is not contiguous in rows"));
-    Scorer::new(&Numbers {
+fn misfit(py: Python<'_>) -> impl Fn(Misfit) -> PyErr {
+    move |misfit| refused(py, misfit.0)
+}
+
+fn scorer(py: Python<'_>, layers: &Layers<'_>, looked_at: usize) -> PyResult<Scorer> {
+    let (hidden_bias, weights, bias) = layers;
+    let numbers = Numbers {
         looked_at,
         pieces: hidden_bias.shape()[1],
-        hidden_bias: hidden_bias.as_slice().map_err(part("the hidden bias"))?,
-        weights: weights.as_slice().map_err(part("the weights"))?,
-        bias: bias.as_slice().map_err(part("the bias"))?,
-    })
+        hidden_bias: hidden_bias.as_slice()?,
+        weights: weights.as_slice()?,
+        bias: bias.as_slice()?,
+    };
+    Scorer::new(&numbers).map_err(misfit(py))
 }
 
 /// `SENT_START` and `IS_SPACE` of each token.
@@ -207,7 +211,21 @@ fn read(py: Python<'_>, tokens: &PyReadonlyArray2<'_, u64>) -> PyResult<Vec<Toke
         .collect())
 }
 
-fn columns(py: Python<'_>, rows: Vec<[u64; 2]>) -> PyResult<Columns<'_>> {
-    let count = rows.len();
-    rows.into_flattened().into_pyarray(py).reshape([count, 2])
+/// What is found in texts, in two columns with a row a token.
+fn columns<'py, T: Send>(
+    py: Python<'py>,
+    (vectors, tokens, lengths): Given<'py>,
+    find: impl FnOnce(Texts<'_>) -> Result<Vec<T>, Misfit> + Send,
+    row: impl Fn(&T) -> [u64; 2],
+) -> PyResult<Columns<'py>> {
+    let (vectors, tokens) = (vectors.as_slice()?, read(py, &tokens)?);
+    let texts = Texts {
+        vectors,
+        tokens: &tokens,
+        lengths: &lengths,
+    };
+    let found = py.detach(|| find(texts)).map_err(misfit(py))?;
+    let rows: Vec<[u64; 2]> = found.iter().map(row).collect();
+    let shape = [rows.len(), 2];
+    rows.into_flattened().into_pyarray(py).reshape(shape)
 }

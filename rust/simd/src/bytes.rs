@@ -30,18 +30,15 @@ pub struct ByteWeights {
 impl ByteWeights {
     /// From rows of `columns` numbers, one row for each number of what is multiplied.
     ///
-    /// # Panics
-    /// If `columns` is not a multiple of [`SIDE`], or there are not a multiple of four rows, all
-    /// of them whole; or if a weight is beyond ±[`LARGEST`].
-    pub fn new(rows: &[i8], columns: usize) -> Self {
-        assert!(columns > 0 && columns.is_multiple_of(SIDE) && rows.len().is_multiple_of(columns));
-        let inner = rows.len() / columns;
-        assert!(
-            inner.is_multiple_of(DEPTH),
-            "{inner} rows are not whole steps"
-        );
+    /// `None` unless `columns` is a multiple of [`SIDE`], there are a multiple of four rows,
+    /// all of them whole, and no weight is beyond ±[`LARGEST`].
+    pub fn new(rows: &[i8], columns: usize) -> Option<Self> {
+        let inner = rows.len().checked_div(columns)?;
+        let whole = inner > 0 && inner.is_multiple_of(DEPTH) && rows.len() == inner * columns;
         let small = |x: &i8| (-LARGEST..=LARGEST).contains(x);
-        assert!(rows.iter().all(small), "a weight is beyond ±{LARGEST}");
+        if !whole || !columns.is_multiple_of(SIDE) || !rows.iter().all(small) {
+            return None;
+        }
         let steps = inner / DEPTH;
         let mut panels = vec![Line([0; PANEL * DEPTH]); columns / PANEL * steps];
         for (k, row) in rows.chunks_exact(columns).enumerate() {
@@ -50,11 +47,11 @@ impl ByteWeights {
                 step[c % PANEL * DEPTH + k % DEPTH] = *x;
             }
         }
-        Self {
+        Some(Self {
             inner,
             columns,
             panels,
-        }
+        })
     }
 
     /// Numbers of a row that is multiplied.
@@ -83,6 +80,7 @@ impl ByteWeights {
     }
 
     /// Calls `put` with the products of every row of `x` and the weights, block by block.
+    /// It is not to multiply bytes itself: the tiles of a thread are those of one product.
     ///
     /// # Panics
     /// If `x` does not hold whole rows.
@@ -97,9 +95,11 @@ impl ByteWeights {
         // Tiles take whole blocks: rows that fill none have zeros below them.
         let whole = x.len() / (SIDE * inner) * SIDE * inner;
         let mut last = x[whole..].to_vec();
-        last.resize(SIDE * inner, 0);
+        if !last.is_empty() {
+            last.resize(SIDE * inner, 0);
+        }
         let rows = x.len() / inner;
-        let _tiles = Tiles::ready(level, self);
+        let tiles = Tiles::ready(level, self);
         let mut sums = [[0; SIDE]; SIDE];
         for first in (0..rows).step_by(NEAR) {
             let near = first..rows.min(first + NEAR);
@@ -116,7 +116,12 @@ impl ByteWeights {
                         SIDE => &x[row * inner..][..SIDE * inner],
                         _ => &last,
                     };
-                    dispatch!(level, bytes_block(self, column, block, count, &mut sums));
+                    match &tiles {
+                        Some(tiles) => tiles.block(self, column, block, &mut sums),
+                        None => {
+                            dispatch!(level, bytes_block(self, column, block, count, &mut sums));
+                        }
+                    }
                     let sums = &sums[..count];
                     put(Block { row, column, sums });
                 }
@@ -173,12 +178,16 @@ pub(crate) fn block_portable(
 
 /// No other processor has tiles.
 #[cfg(not(target_arch = "x86_64"))]
-struct Tiles;
+enum Tiles {}
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Tiles {
     fn ready(_: Level, _: &ByteWeights) -> Option<Self> {
         None
+    }
+
+    fn block(&self, _: &ByteWeights, _: usize, _: &[u8], _: &mut Sums) {
+        match *self {}
     }
 }
 
@@ -218,7 +227,7 @@ mod tests {
                 },
             ),
         ) {
-            let laid = ByteWeights::new(&weights, columns);
+            let laid = ByteWeights::new(&weights, columns).expect("weights of whole steps");
             let wanted: Vec<i32> = x
                 .chunks_exact(inner)
                 .flat_map(|x| (0..columns).map(|c| {

@@ -108,6 +108,46 @@ macro_rules! dispatch {
 }
 pub(crate) use dispatch;
 
+/// Makes of a function that runs anywhere one that is compiled for wider registers, too, and
+/// runs as wide as the processor allows.
+macro_rules! dispatched {
+    ($(#[$doc:meta])* $name:ident($($arg:ident: $kind:ty),*) $(-> $out:ty)?, $portable:path) => {
+        $(#[$doc])*
+        pub fn $name($($arg: $kind),*) $(-> $out)? {
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            {
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $kind),*) $(-> $out)? {
+                    $portable($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512vl")]
+                fn avx512($($arg: $kind),*) $(-> $out)? {
+                    $portable($($arg),*)
+                }
+                if $crate::has_avx2()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+                {
+                    // SAFETY: the processor has said that it has these instructions.
+                    return unsafe { avx512($($arg),*) };
+                }
+                if $crate::has_avx2() {
+                    // SAFETY: as above.
+                    return unsafe { avx2($($arg),*) };
+                }
+            }
+            $portable($($arg),*)
+        }
+    };
+}
+pub(crate) use dispatched;
+
+/// 2^23 + 2^22: of a number near zero added to it, f32 keeps the nearest whole number, in its
+/// lowest bits.
+const ROUNDING: f32 = 12_582_912.0;
+
 /// Dot product of two 16-bit vectors, over the length of the shorter.
 pub fn dot(a: &[i16], b: &[i16]) -> i32 {
     dot_at(Level::best(), a, b)

@@ -8,43 +8,10 @@
 
 use crate::bytes::{Block, SIDE};
 use crate::weights::{Lanes, PANEL};
-use crate::{Level, dispatch};
+use crate::{Level, dispatch, dispatched};
 
 /// Sums that run side by side.
-pub const LANES: usize = PANEL;
-
-/// Makes of a function, written for any processor, one that runs as wide as there are registers.
-macro_rules! widened {
-    ($(#[$doc:meta])* pub fn $name:ident($($arg:ident: $type:ty),* $(,)?) = $portable:path) => {
-        $(#[$doc])*
-        pub fn $name($($arg: $type),*) {
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            {
-                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
-                fn avx512($($arg: $type),*) {
-                    $portable($($arg),*);
-                }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $type),*) {
-                    $portable($($arg),*);
-                }
-                if crate::has_avx512()
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the processor has said that it has these instructions.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if crate::has_avx2() {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            $portable($($arg),*);
-        }
-    };
-}
+const LANES: usize = PANEL;
 
 /// How sums of bytes become numbers again, column by column.
 #[derive(Debug, Clone)]
@@ -66,32 +33,32 @@ pub struct Bytes {
     pub zero: u8,
 }
 
-widened! {
+dispatched!(
     /// Rows of `out` get the numbers that are meant by a block's sums.
-    pub fn numbers(columns: &Columns, block: Block<'_>, out: &mut [f32]) = portable::numbers
-}
-
-widened! {
+    numbers(columns: &Columns, block: Block<'_>, out: &mut [f32]),
+    portable::numbers
+);
+dispatched!(
     /// Rows of `out` get the numbers that are meant by a block's sums, each put through the
     /// Gaussian error linear unit and made a byte.
-    pub fn gelu_bytes(columns: &Columns, to: Bytes, block: Block<'_>, out: &mut [u8])
-        = portable::gelu_bytes
-}
-
-widened! {
+    gelu_bytes(columns: &Columns, to: Bytes, block: Block<'_>, out: &mut [u8]),
+    portable::gelu_bytes
+);
+dispatched!(
     /// The numbers that are meant by a block's sums are added to the rows of `out`.
-    pub fn add(columns: &Columns, block: Block<'_>, out: &mut [f32]) = portable::add
-}
-
-widened! {
+    add(columns: &Columns, block: Block<'_>, out: &mut [f32]),
+    portable::add
+);
+dispatched!(
     /// Rows normalised, scaled and shifted.
-    pub fn normalise(norm: &Norm, rows: &mut [f32]) = portable::normalise
-}
-
-widened! {
+    normalise(norm: &Norm, rows: &mut [f32]),
+    portable::normalise
+);
+dispatched!(
     /// Numbers made bytes.
-    pub fn bytes(to: Bytes, numbers: &[f32], out: &mut [u8]) = portable::bytes
-}
+    bytes(to: Bytes, numbers: &[f32], out: &mut [u8]),
+    portable::bytes
+);
 
 /// One head's attention: for every row of queries the mean of the values, weighed by the
 /// exponentials of `scale` times the products with the keys.
@@ -142,6 +109,7 @@ mod portable {
     #![allow(clippy::disallowed_methods)]
 
     use super::{Block, Bytes, Columns, HEAD, Head, LANES, Lanes, Norm, Room, SIDE};
+    use crate::ROUNDING;
 
     /// Calls `with` for each sum of a block: what it means, and where it belongs.
     #[inline(always)]
@@ -185,14 +153,12 @@ mod portable {
     /// Halves go to the even number; what is beyond the bytes is the last of them.
     #[inline(always)]
     fn byte(to: Bytes, x: f32) -> u8 {
-        // Adding this rounds to a whole number.
-        const WHOLE: f32 = 12_582_912.0;
         let (low, high) = (-f32::from(to.zero), 255.0 - f32::from(to.zero));
         let x = x * to.by;
         // Not `clamp`, which has to look for what is no number.
         let x = if x > low { x } else { low };
         let x = if x < high { x } else { high };
-        let whole = (x + WHOLE).to_bits() as i32 - WHOLE.to_bits() as i32;
+        let whole = (x + ROUNDING).to_bits() as i32 - ROUNDING.to_bits() as i32;
         (whole + i32::from(to.zero)) as u8
     }
 
@@ -231,15 +197,15 @@ mod portable {
         x * sum
     }
 
-    /// e^x for x up to 0, within two units of the last place; 0 from e^-87 on.
+    /// e^x for x up to 0, within two units of the last place; 0 from e^-87 on. The polynomial
+    /// is that of Cephes' `expf`.
     #[inline(always)]
     pub fn exp(x: f32) -> f32 {
-        const WHOLE: f32 = 12_582_912.0;
         const LN2_HIGH: f32 = 0.693_359_4;
         const LN2_LOW: f32 = -2.121_944_4e-4;
         let bounded = if x > -87.0 { x } else { -87.0 };
-        let shifted = bounded.mul_add(std::f32::consts::LOG2_E, WHOLE);
-        let k = shifted - WHOLE;
+        let shifted = bounded.mul_add(std::f32::consts::LOG2_E, ROUNDING);
+        let k = shifted - ROUNDING;
         let r = (-k).mul_add(LN2_LOW, (-k).mul_add(LN2_HIGH, bounded));
         let p = r.mul_add(1.987_569_2e-4, 1.398_2e-3);
         let p = r.mul_add(p, 8.333_452e-3);

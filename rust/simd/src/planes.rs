@@ -1,12 +1,9 @@
 //! A 16-bit vector as two planes of bytes, `x = step * high + low`.
 
-use crate::sums::dispatched;
+use crate::{ROUNDING, dispatched};
 
 /// Numbers whose squares are summed in 32 bits: each is at most 255 squared.
 const PART: usize = 4096;
-/// 2^23 + 2^22: of a number near zero added to it, f32 keeps the nearest whole number, in
-/// its lowest bits.
-const ROUNDING: f32 = 12_582_912.0;
 
 dispatched!(
     /// Splits a vector. The step is the least that lets the high part fit a byte, 1 to 256;

@@ -3,41 +3,10 @@
 //! All numbers are whole. While no partial sum passes 2^53, every one is exact, so its
 //! order and the width of the registers do not matter; that is for the caller to see to.
 
+use crate::dispatched;
+
 /// Numbers added side by side.
 const LANES: usize = 16;
-
-macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident($($arg:ident: $kind:ty),*) $(-> $out:ty)?, $portable:ident) => {
-        $(#[$doc])*
-        pub fn $name($($arg: $kind),*) $(-> $out)? {
-            #[cfg(target_arch = "x86_64")]
-            #[allow(unsafe_code)]
-            {
-                #[target_feature(enable = "avx2")]
-                fn avx2($($arg: $kind),*) $(-> $out)? {
-                    $portable($($arg),*)
-                }
-                #[target_feature(enable = "avx2,avx512f,avx512dq,avx512vl")]
-                fn avx512($($arg: $kind),*) $(-> $out)? {
-                    $portable($($arg),*)
-                }
-                if is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                {
-                    // SAFETY: the processor has said that it has these instructions.
-                    return unsafe { avx512($($arg),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: as above.
-                    return unsafe { avx2($($arg),*) };
-                }
-            }
-            $portable($($arg),*)
-        }
-    };
-}
-pub(crate) use dispatched;
 
 dispatched!(
     /// v·S, v·v and S·S, over the length of the shorter.

@@ -1,6 +1,5 @@
 //! The registers that products of bytes run in.
 
-use super::tiles;
 use crate::bytes::{ByteWeights, DEPTH, PANEL, Step, Sums};
 use std::arch::x86_64::*;
 
@@ -55,14 +54,11 @@ fn four(x: &[u8], at: usize) -> i32 {
     i32::from_le_bytes(std::array::from_fn(|i| x[at + i]))
 }
 
-/// A block with AVX-512, or in tiles where [`tiles::Tiles::ready`] made some.
+/// A block with AVX-512.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
 pub fn avx512(weights: &ByteWeights, column: usize, x: &[u8], count: usize, sums: &mut Sums) {
     let (left, right) = weights.panels_at(column);
     let inner = weights.inner;
-    if tiles::take(weights) {
-        return tiles::block(inner, left, right, x, sums);
-    }
     for (x, sums) in x
         .chunks_exact(ROWS * inner)
         .zip(sums.chunks_exact_mut(ROWS))

@@ -4,20 +4,16 @@
 //! belongs to the thread; it is set before a product and let go after it, since others in the
 //! process (ONNX Runtime, for one) set their own.
 
-use crate::bytes::{ByteWeights, DEPTH, SIDE, Step, Sums};
+use crate::bytes::{ByteWeights, SIDE, Sums};
 use crate::{Kind, Level};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 /// Rows of a tile, and bytes of each.
 const ROWS: usize = 16;
 const BYTES: usize = 64;
-
-/// Whether these weights can be multiplied in tiles, and this process may.
-pub fn take(weights: &ByteWeights) -> bool {
-    weights.inner.is_multiple_of(BYTES) && allowed()
-}
 
 fn allowed() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
@@ -74,17 +70,66 @@ static SHAPE: Shape = {
 };
 
 /// Tiles that are ready for use by this thread until it is dropped.
-pub struct Tiles(());
+pub struct Tiles(PhantomData<*const ()>);
 
 impl Tiles {
-    /// Makes them ready for weights that [`take`] takes.
+    /// Makes them ready where the weights fill whole ones and the processor has any.
     pub fn ready(level: Level, weights: &ByteWeights) -> Option<Self> {
-        if level.0 != Kind::Avx512 || !take(weights) {
+        let whole = weights.inner.is_multiple_of(BYTES);
+        if level.0 != Kind::Avx512 || !whole || !allowed() {
             return None;
         }
-        // SAFETY: `take` has said that there are tiles.
+        // SAFETY: `allowed` has said that there are tiles.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const SHAPE, options(nostack, readonly)) };
-        Some(Self(()))
+        Some(Self(PhantomData))
+    }
+
+    /// The columns of two panels, of the rows of a block.
+    pub fn block(&self, weights: &ByteWeights, column: usize, x: &[u8], sums: &mut Sums) {
+        let inner = weights.inner;
+        let (left, right) = weights.panels_at(column);
+        assert!(x.len() == SIDE * inner && inner > 0 && inner.is_multiple_of(BYTES));
+        // SAFETY: tiles are ready. Read are 32 rows of `inner` bytes from `x`, and of both panels
+        // `inner / 64` tiles of 1,024 bytes, which is what they have; written are the 32 rows of 32
+        // sums. The tiles are nobody else's.
+        unsafe {
+            asm!(
+                "tilezero tmm0",
+                "tilezero tmm1",
+                "tilezero tmm2",
+                "tilezero tmm3",
+                "2:",
+                "tileloadd tmm4, [{upper} + {row}]",
+                "tileloadd tmm6, [{left} + {line}]",
+                "tdpbusd tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{right} + {line}]",
+                "tdpbusd tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{lower} + {row}]",
+                "tdpbusd tmm2, tmm5, tmm6",
+                "tdpbusd tmm3, tmm5, tmm7",
+                "add {upper}, 64",
+                "add {lower}, 64",
+                "add {left}, 1024",
+                "add {right}, 1024",
+                "dec {tiles}",
+                "jnz 2b",
+                "tilestored [{above} + {out}], tmm0",
+                "tilestored [{above} + {out} + 64], tmm1",
+                "tilestored [{below} + {out}], tmm2",
+                "tilestored [{below} + {out} + 64], tmm3",
+                upper = inout(reg) x.as_ptr() => _,
+                lower = inout(reg) x.as_ptr().add(ROWS * inner) => _,
+                row = in(reg) inner,
+                left = inout(reg) left.as_ptr() => _,
+                right = inout(reg) right.as_ptr() => _,
+                line = in(reg) BYTES,
+                tiles = inout(reg) inner / BYTES => _,
+                above = in(reg) sums.as_mut_ptr(),
+                below = in(reg) sums.as_mut_ptr().add(ROWS),
+                out = in(reg) size_of::<[i32; SIDE]>(),
+                options(nostack),
+            );
+        }
     }
 }
 
@@ -92,52 +137,5 @@ impl Drop for Tiles {
     fn drop(&mut self) {
         // SAFETY: who made this has tiles; none is needed any more.
         unsafe { asm!("tilerelease", options(nostack, nomem)) };
-    }
-}
-
-/// A block, while there are [`Tiles`].
-pub fn block(inner: usize, left: &[Step], right: &[Step], x: &[u8], sums: &mut Sums) {
-    let steps = inner / DEPTH;
-    assert!(x.len() == SIDE * inner && left.len() == steps && right.len() == steps);
-    // SAFETY: tiles are ready. Read are 32 rows of `inner` bytes from `x`, and of both panels
-    // `inner / 64` tiles of 1,024 bytes, which is what they have; written are the 32 rows of 32
-    // sums. The tiles are nobody else's.
-    unsafe {
-        asm!(
-            "tilezero tmm0",
-            "tilezero tmm1",
-            "tilezero tmm2",
-            "tilezero tmm3",
-            "2:",
-            "tileloadd tmm4, [{upper} + {row}]",
-            "tileloadd tmm6, [{left} + {line}]",
-            "tdpbusd tmm0, tmm4, tmm6",
-            "tileloadd tmm7, [{right} + {line}]",
-            "tdpbusd tmm1, tmm4, tmm7",
-            "tileloadd tmm5, [{lower} + {row}]",
-            "tdpbusd tmm2, tmm5, tmm6",
-            "tdpbusd tmm3, tmm5, tmm7",
-            "add {upper}, 64",
-            "add {lower}, 64",
-            "add {left}, 1024",
-            "add {right}, 1024",
-            "dec {tiles}",
-            "jnz 2b",
-            "tilestored [{above} + {out}], tmm0",
-            "tilestored [{above} + {out} + 64], tmm1",
-            "tilestored [{below} + {out}], tmm2",
-            "tilestored [{below} + {out} + 64], tmm3",
-            upper = inout(reg) x.as_ptr() => _,
-            lower = inout(reg) x.as_ptr().add(ROWS * inner) => _,
-            row = in(reg) inner,
-            left = inout(reg) left.as_ptr() => _,
-            right = inout(reg) right.as_ptr() => _,
-            line = in(reg) BYTES,
-            tiles = inout(reg) inner / BYTES => _,
-            above = in(reg) sums.as_mut_ptr(),
-            below = in(reg) sums.as_mut_ptr().add(ROWS),
-            out = in(reg) size_of::<[i32; SIDE]>(),
-            options(nostack),
-        );
     }
 }
