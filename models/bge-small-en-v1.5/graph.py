@@ -20,7 +20,15 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = ["DIMENSION", "LAYERS", "MAX_TOKENS", "Source", "build_graph", "read_source"]
+__all__ = [
+    "DIMENSION",
+    "LAYERS",
+    "MAX_TOKENS",
+    "Source",
+    "build_graph",
+    "read_source",
+    "step_and_zero",
+]
 
 DIMENSION, HEADS, LAYERS, MAX_TOKENS = 384, 12, 12, 512
 LAYER_NORM_EPSILON = 1e-12
@@ -93,6 +101,13 @@ def read_source(data: bytes) -> Source:
     return source
 
 
+def step_and_zero(span: list[float]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """How an activation within ``span`` becomes bytes: ``round(x / step) + zero``; scalars."""
+    low, high = min(span[0], 0.0), max(span[1], 0.0)
+    step = (high - low) / 255
+    return np.array(step, np.float32), np.array(round(-low / step), np.uint8)
+
+
 class _Writer:
     """Collects nodes and constants; every node is named after its one output."""
 
@@ -123,14 +138,8 @@ class _Writer:
         self.activations.append(x)
         if self.ranges is None:
             return x
-        low, high = self.ranges[x]
-        low, high = min(low, 0.0), max(high, 0.0)
-        scale = (high - low) / 255
-        zero = round(-low / scale)
-        parameters = [
-            self.constant(x + ".scale", np.array(scale, np.float32)),
-            self.constant(x + ".zero", np.array(zero, np.uint8)),
-        ]
+        scale, zero = step_and_zero(self.ranges[x])
+        parameters = [self.constant(x + ".scale", scale), self.constant(x + ".zero", zero)]
         quantised = self.op("QuantizeLinear", [x, *parameters], x + ".u8")
         return self.op("DequantizeLinear", [quantised, *parameters], x + ".q")
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from graph import LAYERS, Source
+from graph import LAYERS, Source, step_and_zero
 from numpy.typing import NDArray
 
 __all__ = ["serialised", "tensors"]
 
 Tensors = dict[str, NDArray[np.generic]]
 _KINDS = {"float32": "F32", "int8": "I8", "uint8": "U8"}
-_LOOKING = tuple(f"attention.self.{part}" for part in ("query", "key", "value"))
+_LOOKING = [f"attention.self.{part}" for part in ("query", "key", "value")]
 
 
 def tensors(source: Source, ranges: dict[str, list[float]]) -> Tensors:
@@ -36,16 +36,15 @@ def tensors(source: Source, ranges: dict[str, list[float]]) -> Tensors:
     incoming = "input"
     for number in range(LAYERS):
         prefix, name = f"encoder.layer.{number}.", f"layer.{number}."
-
-        def product(to: str, parts: tuple[str, ...], activation: str) -> None:
-            weights = [prefix + part for part in parts]  # noqa: B023
-            found.update(_product(source, name + to, weights, ranges[activation]))  # noqa: B023
-
-        product("looking", _LOOKING, incoming)
-        product("attended", ("attention.output.dense",), name + "context")
+        for to, parts, activation in (
+            ("looking", _LOOKING, incoming),
+            ("attended", ["attention.output.dense"], name + "context"),
+            ("widening", ["intermediate.dense"], name + "middle"),
+            ("narrowing", ["output.dense"], name + "gelu"),
+        ):
+            weights = [prefix + part for part in parts]
+            found.update(_product(source, name + to, weights, ranges[activation]))
         found.update(_norm(source, name + "middle", prefix + "attention.output"))
-        product("widening", ("intermediate.dense",), name + "middle")
-        product("narrowing", ("output.dense",), name + "gelu")
         found.update(_norm(source, name + "output", prefix + "output"))
         incoming = name + "output"
     return found
@@ -60,15 +59,14 @@ def _norm(source: Source, name: str, prefix: str) -> Tensors:
 
 def _product(source: Source, name: str, weights: list[str], span: list[float]) -> Tensors:
     """Weights beside each other, and the fixed range of what they are multiplied with."""
-    low, high = min(span[0], 0.0), max(span[1], 0.0)
-    step = (high - low) / 255
+    step, zero = step_and_zero(span)
     matrices = [source.matrices[weight] for weight in weights]
     return {
         f"{name}.weight": np.concatenate([integers for integers, _ in matrices], axis=1),
         f"{name}.scale": np.concatenate([scales for _, scales in matrices]),
         f"{name}.bias": np.concatenate([source.vectors[f"{weight}.bias"] for weight in weights]),
-        f"{name}.step": np.array([step], np.float32),
-        f"{name}.zero": np.array([round(-low / step)], np.uint8),
+        f"{name}.step": step.reshape(1),
+        f"{name}.zero": zero.reshape(1),
     }
 
 

@@ -1,4 +1,11 @@
-"""Texts, and words for texts, that spaCy's components are held against."""
+"""Texts, and words for texts, on which ours is held against spaCy's own pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spacy.language import Language
+from spacy.tokens import Doc
 
 TEXTS = [
     "",
@@ -18,3 +25,19 @@ NAMED = (
     "ain't gonna y'all"
 )
 WORDS = [*NAMED.split(), "  ", "\n"]
+ATTRIBUTES = ["HEAD", "DEP", "SENT_START", "ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "TAG"]
+
+
+def seen(doc: Doc) -> tuple[object, ...]:
+    """All that is read off a parse; morphology and lemma as text, as their numbers may differ."""
+    words = [(t.text, t.pos_, str(t.morph), t.lemma_) for t in doc]
+    around = [(t.left_edge.i, t.right_edge.i, t.n_lefts, t.n_rights) for t in doc]
+    return doc.tensor.tobytes(), doc.to_array(ATTRIBUTES).tolist(), words, around
+
+
+def assert_the_same(
+    ours: Language, stock: Language, texts: Sequence[str], batch_size: int = 256
+) -> None:
+    read = ours.pipe(texts, batch_size=batch_size)
+    for own, theirs in zip(read, stock.pipe(texts), strict=True):
+        assert seen(own) == seen(theirs), own.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,21 +12,10 @@ from spacy.lang.en.lemmatizer import EnglishLemmatizer
 from spacy.language import Language
 from spacy.pipeline import AttributeRuler
 from spacy.tokens import Doc
-from tests.unit.spacy_texts import TEXTS, WORDS
+from tests.unit.spacy_texts import TEXTS, WORDS, assert_the_same
 
 from ebbtide.analysis import attributes
 from ebbtide.analysis.attributes import LookedUp, with_looked_up_attributes
-
-
-def seen(doc: Doc) -> list[tuple[object, ...]]:
-    return [
-        (t.text, t.tag_, t.pos_, str(t.morph), t.lemma_, t.dep_, t.head.i, t.ent_type_) for t in doc
-    ]
-
-
-def assert_the_same(ours: Language, stock: Language, texts: Sequence[str]) -> None:
-    for own, theirs in zip(ours.pipe(texts), stock.pipe(texts), strict=True):
-        assert seen(own) == seen(theirs)
 
 
 def component(nlp: Language) -> LookedUp:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ebbtide import Config, InputError, Memory, _core
 from ebbtide.analysis.embedding import OnnxEmbedder, Passage, at_once
 from ebbtide.analysis.networks import CoreNetwork
-from ebbtide.errors import ConfigError
+from ebbtide.errors import ConfigError, FingerprintError
 
 BUILD = Path(__file__).resolve().parents[2] / "models" / "bge-small-en-v1.5" / "build.py"
 TEXTS = [
@@ -100,7 +100,7 @@ def test_a_memory_uses_it(directory: Path, tmp_path: Path) -> None:
         memory.add("The tent is at home.", role="user", speaker="Nikolai")
         found = memory.retrieve("What is the name of Rosa's cat?")
     assert found[0].turn.text == TEXTS[0]
-    with pytest.raises(Exception, match="reindex"):
+    with pytest.raises(FingerprintError, match="reindex"):
         Memory.open(tmp_path / "m.db")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.pipeline import EntityRuler
 from spacy.tokens import Doc
-from tests.unit.spacy_texts import TEXTS, WORDS
+from tests.unit.spacy_texts import TEXTS, WORDS, assert_the_same, seen
 
 from ebbtide import InputError, _core
 from ebbtide.analysis import encoder, transitions
@@ -27,20 +26,6 @@ NAMED = [
     "What book did the man that you said you saw yesterday give her? The one I told you about.",
     "Of whom was it that she, having left, thought most fondly? Run! Stop. Who's there, Bob?",
 ]
-ATTRIBUTES = ["HEAD", "DEP", "SENT_START", "ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID"]
-
-
-def seen(doc: Doc) -> tuple[object, ...]:
-    around = [(t.left_edge.i, t.right_edge.i, t.n_lefts, t.n_rights) for t in doc]
-    return doc.tensor.tobytes(), doc.to_array([*ATTRIBUTES, "TAG"]).tolist(), around
-
-
-def assert_the_same(
-    ours: Language, stock: Language, texts: Sequence[str], batch_size: int = 256
-) -> None:
-    read = ours.pipe(texts, batch_size=batch_size)
-    for own, theirs in zip(read, stock.pipe(texts), strict=True):
-        assert seen(own) == seen(theirs), own.text
 
 
 def test_they_stand_in_place_of_two_components(ours: Language) -> None:
