@@ -14,6 +14,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,9 +37,9 @@ def in_chunks(items: list[Any], function: Callable[[list[Any]], list[Any]]) -> l
     return [found for a, b in pairwise(bounds) for found in function(items[a:b])]
 
 
-def stages(turns: list[Prepared]) -> dict[str, float]:
+def stages(turns: list[Prepared], config: Config) -> dict[str, float]:
     """CPU milliseconds a turn, by stage, each stage alone on one thread."""
-    analyser = Analyser(Config()["nlp"])
+    analyser = Analyser(config["nlp"])
     analyser.warm_up()
     spacy, model = analyser._spacy, analyser._model()
     texts = [text_of(turn) for turn in turns]
@@ -52,9 +53,9 @@ def stages(turns: list[Prepared]) -> dict[str, float]:
         return result
 
     matched = [for_matching(text.text) for text in texts]
-    # Words seen before are looked up: it knows these, as in every replay but the first.
-    in_chunks(matched, lambda some: list(spacy._loaded().pipe(some)))
-    docs = timed("spaCy", lambda: in_chunks(matched, lambda some: list(spacy._loaded().pipe(some))))
+    parsed = partial(in_chunks, matched, lambda some: list(spacy._loaded().pipe(some)))
+    parsed()  # words seen before are looked up, as in every replay but the first
+    docs = timed("spaCy", parsed)
     spans = [[((0, len(t.text)), doc)] for t, doc in zip(texts, docs, strict=True)]
     facts = timed(
         "rules and VADER",
@@ -64,7 +65,7 @@ def stages(turns: list[Prepared]) -> dict[str, float]:
     encoded = timed("embed, tokenising too", lambda: in_chunks(embedded, model.encode))
     passages = timed("pool, make integers", lambda: [canonical_passages(p) for p in encoded])
     analyses = analyser.joined(texts, facts, passages)
-    with Memory.in_memory() as memory:
+    with Memory.in_memory(config=config) as memory:
         batch = [for_core(turn, found) for turn, found in zip(turns, analyses, strict=True)]
         timed(
             "score, decay, index, store",
@@ -74,9 +75,9 @@ def stages(turns: list[Prepared]) -> dict[str, float]:
     return cost
 
 
-def replayed(turns: list[Turn], workers: int) -> dict[str, float]:
+def replayed(turns: list[Turn], workers: int, config: Config) -> dict[str, float]:
     """One replay into a store in memory, models loaded before."""
-    with Memory.in_memory() as memory:
+    with Memory.in_memory(config=config) as memory:
         memory.warm_up()
         cpu = time.process_time()
         summary = replay(memory, turns, workers=workers)
@@ -94,6 +95,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=None, help="the first so many only")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--model", help="[nlp] model_name; the default model otherwise")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     turns = [
@@ -103,7 +105,10 @@ def main() -> None:
     ][: options.turns]
     prepared = [p for p in (prepare(turn, max_chars=10**6) for turn in turns) if p is not None]
     cores = len(os.sched_getaffinity(0))
-    cost = stages(prepared)
+    config = Config()
+    if options.model is not None:
+        config = config.replace(nlp={"model_name": options.model})
+    cost = stages(prepared, config)
     bound = 1000 * cores / cost["sum"]
     report: dict[str, Any] = {
         "turns": len(turns),
@@ -114,7 +119,7 @@ def main() -> None:
         "replay": {},
     }
     for workers in options.workers:
-        runs = [replayed(turns, workers) for _ in range(options.runs)]
+        runs = [replayed(turns, workers, config) for _ in range(options.runs)]
         middle = statistics.median(run["turns_per_second"] for run in runs)
         report["replay"][str(workers)] = {
             "runs": runs,
