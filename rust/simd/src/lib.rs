@@ -3,13 +3,15 @@
 //! their planes of bytes in [`planes`], products with [`weights`] of floats and of [`bytes`],
 //! what a [`network`] does between them; [`room`] for long rows.
 //!
-//! Every function has a portable form and forms for AVX2 (with FMA) and AVX-512 VNNI; which one
-//! runs is decided when it is called. Sums of integers do not depend on their order,
+//! Every function has a portable form and forms for AVX2 (with FMA), AVX-512 VNNI and, where it
+//! pays, ARM's dot products; which one runs is decided when it is called. Sums of integers do not depend on their order,
 //! so all forms give the same bits; the tests hold them against each other.
 //!
 //! Sums wrap at 32 bits. A caller whose true result fits gets it, whatever the partial
 //! sums did.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 pub mod bytes;
 pub mod exp;
 pub mod network;
@@ -38,6 +40,8 @@ enum Kind {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    #[cfg(target_arch = "aarch64")]
+    Dotprod,
 }
 
 impl Level {
@@ -58,6 +62,10 @@ impl Level {
                 levels.push(Self(Kind::Avx512));
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        if has_dotprod() {
+            levels.push(Self(Kind::Dotprod));
+        }
         levels
     }
 
@@ -71,6 +79,10 @@ impl Level {
             if has_avx2() {
                 return Self(Kind::Avx2);
             }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if has_dotprod() {
+            return Self(Kind::Dotprod);
         }
         Self::PORTABLE
     }
@@ -90,6 +102,11 @@ fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vnni")
 }
 
+#[cfg(target_arch = "aarch64")]
+fn has_dotprod() -> bool {
+    std::arch::is_aarch64_feature_detected!("dotprod")
+}
+
 /// Calls the form of a function for a level.
 macro_rules! dispatch {
     ($level:expr, $name:ident($($arg:expr),*)) => {
@@ -103,6 +120,10 @@ macro_rules! dispatch {
             #[allow(unsafe_code)]
             // SAFETY: as above.
             $crate::Kind::Avx512 => unsafe { $crate::x86::avx512::$name($($arg),*) },
+            #[cfg(target_arch = "aarch64")]
+            #[allow(unsafe_code, unused_unsafe)]
+            // SAFETY: as above.
+            $crate::Kind::Dotprod => unsafe { $crate::aarch64::dotprod::$name($($arg),*) },
         }
     };
 }
@@ -177,10 +198,13 @@ pub fn dot_split_at(level: Level, query: &[i16], high: &[i8], low: &[u8], step: 
 #[derive(Debug, Clone)]
 pub struct Digits {
     /// `query = 256 * high + low`.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     high: Vec<i8>,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     low: Vec<i8>,
     query: Vec<i16>,
     /// Sum of the numbers, wrapped.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     sum: i32,
 }
 
@@ -309,6 +333,7 @@ impl Question {
 }
 
 /// Bytes of a line of the cache.
+#[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
 /// Asks the memory for numbers that will be read soon. Changes nothing but how long that
