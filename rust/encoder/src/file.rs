@@ -3,7 +3,7 @@
 use crate::layer::{Layer, Product};
 use crate::{Encoder, Unusable};
 use ebbtide_simd::bytes::{ByteWeights, LARGEST};
-use ebbtide_simd::network::{Bytes, Columns, HEAD, Norm};
+use ebbtide_simd::network::{Columns, HEAD, Norm};
 use safetensors::{Dtype, SafeTensors};
 
 /// Added to variances.
@@ -86,26 +86,12 @@ impl<'a> Tensors<'a> {
                 "{weight} of {inner} by {columns} is not of whole steps, or beyond ±{LARGEST}"
             ))
         })?;
-        let step = self.float(&format!("{name}.step"))?;
-        if step <= 0.0 || !(1.0 / step).is_finite() {
-            return Err(Unusable(format!("{name}.step is {step}")));
-        }
-        let input = Bytes {
-            by: 1.0 / step,
-            zero: self.byte(&format!("{name}.zero"))?,
-        };
-        let scale = self.of(&format!("{name}.scale"), columns)?;
         Ok(Product {
             columns: Columns {
-                zero: weights
-                    .sums()
-                    .iter()
-                    .map(|sum| sum * i32::from(input.zero))
-                    .collect(),
-                scale: scale.iter().map(|x| x * step).collect(),
+                sums: weights.sums().to_vec(),
+                scale: self.of(&format!("{name}.scale"), columns)?,
                 bias: self.of(&format!("{name}.bias"), columns)?,
             },
-            input,
             weights,
         })
     }

@@ -1,28 +1,40 @@
 //! One layer: attention, then two products with a bend between them.
 
-use ebbtide_simd::bytes::{Block, ByteWeights};
-use ebbtide_simd::network::{self, Bytes, Columns, HEAD, Head, Norm};
+use ebbtide_simd::bytes::ByteWeights;
+use ebbtide_simd::network::{self, Columns, HEAD, Head, Meant, Norm, RowScale};
 
-/// A product: what its input becomes in bytes, the weights, what its sums mean.
+/// A product: the weights, and what its sums mean.
 #[derive(Debug)]
 pub struct Product {
-    pub input: Bytes,
     pub weights: ByteWeights,
     pub columns: Columns,
 }
 
 impl Product {
-    /// Makes bytes of `numbers` and calls `put` with each block of what they are multiplied to.
-    fn of(&self, numbers: &[f32], bytes: &mut Vec<u8>, put: impl FnMut(&Columns, Block<'_>)) {
-        bytes.resize(numbers.len(), 0);
-        network::bytes(self.input, numbers, bytes);
-        self.of_bytes(bytes, put);
+    /// Calls `put` with each block of what rows of numbers are multiplied to, as bytes.
+    fn of(&self, numbers: &[f32], room: &mut Bytes, mut put: impl FnMut(Meant<'_>)) {
+        room.bytes.resize(numbers.len(), 0);
+        let count = numbers.len() / self.weights.inner();
+        room.rows.resize(count, RowScale::default());
+        network::bytes(numbers, &mut room.bytes, &mut room.rows);
+        self.weights.multiply(&room.bytes, |block| {
+            put(Meant {
+                columns: &self.columns,
+                rows: &room.rows,
+                block,
+            });
+        });
     }
+}
 
-    fn of_bytes(&self, bytes: &[u8], mut put: impl FnMut(&Columns, Block<'_>)) {
-        self.weights
-            .multiply(bytes, |sums| put(&self.columns, sums));
-    }
+/// Rows whose wide form stays near the processor.
+const TOGETHER: usize = 256;
+
+/// Room for rows as bytes.
+#[derive(Debug, Default)]
+struct Bytes {
+    bytes: Vec<u8>,
+    rows: Vec<RowScale>,
 }
 
 /// A layer of an encoder.
@@ -41,8 +53,8 @@ pub struct Layer {
 /// Room for what is between the products.
 #[derive(Debug, Default)]
 pub struct Room {
-    bytes: Vec<u8>,
-    wide: Vec<u8>,
+    bytes: Bytes,
+    wide: Vec<f32>,
     looking: Vec<f32>,
     means: Vec<f32>,
     head: network::Room,
@@ -55,20 +67,17 @@ impl Layer {
         let Room {
             bytes, wide, means, ..
         } = room;
-        self.attended.of(means, bytes, |columns, sums| {
-            network::add(columns, sums, rows)
-        });
+        self.attended
+            .of(means, bytes, |sums| network::add(sums, rows));
         network::normalise(&self.middle, rows);
-        let (inner, columns) = (
-            self.widening.weights.inner(),
-            self.widening.weights.columns(),
-        );
-        wide.resize(rows.len() / inner * columns, 0);
-        self.widening.of(rows, bytes, |columns, sums| {
-            network::gelu_bytes(columns, self.narrowing.input, sums, wide);
-        });
-        self.narrowing
-            .of_bytes(wide, |columns, sums| network::add(columns, sums, rows));
+        let weights = &self.widening.weights;
+        for rows in rows.chunks_mut(TOGETHER * weights.inner()) {
+            wide.resize(rows.len() / weights.inner() * weights.columns(), 0.0);
+            self.widening
+                .of(rows, bytes, |sums| network::gelu(sums, wide));
+            self.narrowing
+                .of(wide, bytes, |sums| network::add(sums, rows));
+        }
         network::normalise(&self.output, rows);
     }
 
@@ -77,8 +86,8 @@ impl Layer {
         let width = self.heads * HEAD;
         let looking = &mut room.looking;
         looking.resize(3 * rows.len(), 0.0);
-        self.looking.of(rows, &mut room.bytes, |columns, sums| {
-            network::numbers(columns, sums, looking);
+        self.looking.of(rows, &mut room.bytes, |sums| {
+            network::numbers(sums, looking)
         });
         room.means.resize(rows.len(), 0.0);
         let scale = 1.0 / (HEAD as f32).sqrt();

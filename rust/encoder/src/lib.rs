@@ -1,8 +1,9 @@
 //! A BERT encoder whose products are of bytes: the vectors of a text's word pieces.
 //!
-//! Its weights and the ranges of its activations are fixed, so that what a text becomes does
-//! not depend on the texts beside it; sums of products are whole numbers, and the rest runs in
-//! one order on every processor ([`ebbtide_simd::network`]).
+//! Weights are bytes, and what they are multiplied with becomes bytes row by row, each word
+//! piece between its own least and greatest number: what a text becomes does not depend on the
+//! texts beside it, and no range has to be guessed from other texts. Sums of products are whole
+//! numbers, and the rest runs in one order on every processor ([`ebbtide_simd::network`]).
 
 mod file;
 mod layer;

@@ -82,9 +82,6 @@ fn tensors(layers: usize) -> Tensors {
             put(&format!("{name}.scale"), Dtype::F32, &[columns], scale);
             let bias = drawn.floats(columns, 0.0, 0.1);
             put(&format!("{name}.bias"), Dtype::F32, &[columns], bias);
-            let step = 0.03f32.to_le_bytes().to_vec();
-            put(&format!("{name}.step"), Dtype::F32, &[1], step);
-            put(&format!("{name}.zero"), Dtype::U8, &[1], vec![128]);
         }
     }
     found

@@ -16,48 +16,60 @@ const LANES: usize = PANEL;
 /// How sums of bytes become numbers again, column by column.
 #[derive(Debug, Clone)]
 pub struct Columns {
-    /// Taken off a sum: the zero of what was multiplied, times the column's weights.
-    pub zero: Vec<i32>,
-    /// What one is worth.
+    /// Sums of the weights.
+    pub sums: Vec<i32>,
+    /// What one of a weight is worth.
     pub scale: Vec<f32>,
     /// Added.
     pub bias: Vec<f32>,
 }
 
-/// How numbers become bytes: `round(x / step) + zero`, within 0 and 255.
-#[derive(Debug, Clone, Copy)]
-pub struct Bytes {
-    /// 1 by the step.
-    pub by: f32,
+/// What a row's bytes mean: `(byte - zero) * step`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RowScale {
+    /// What one is worth.
+    pub step: f32,
     /// The byte of 0.
-    pub zero: u8,
+    pub zero: i32,
+}
+
+/// A block's sums, and what is needed to know what they mean.
+#[derive(Debug, Clone, Copy)]
+pub struct Meant<'a> {
+    /// Of all columns.
+    pub columns: &'a Columns,
+    /// Of all rows.
+    pub rows: &'a [RowScale],
+    /// The sums.
+    pub block: Block<'a>,
 }
 
 dispatched!(
     /// Rows of `out` get the numbers that are meant by a block's sums.
-    numbers(columns: &Columns, block: Block<'_>, out: &mut [f32]),
+    numbers(sums: Meant<'_>, out: &mut [f32]),
     portable::numbers
 );
 dispatched!(
     /// Rows of `out` get the numbers that are meant by a block's sums, each put through the
-    /// Gaussian error linear unit and made a byte.
-    gelu_bytes(columns: &Columns, to: Bytes, block: Block<'_>, out: &mut [u8]),
-    portable::gelu_bytes
+    /// Gaussian error linear unit.
+    gelu(sums: Meant<'_>, out: &mut [f32]),
+    portable::gelu
 );
 dispatched!(
     /// The numbers that are meant by a block's sums are added to the rows of `out`.
-    add(columns: &Columns, block: Block<'_>, out: &mut [f32]),
+    add(sums: Meant<'_>, out: &mut [f32]),
     portable::add
+);
+dispatched!(
+    /// Rows of numbers made bytes, each between its own least and greatest number (and 0), so
+    /// that no row depends on another.
+    bytes(numbers: &[f32], out: &mut [u8], rows: &mut [RowScale]),
+    portable::bytes
 );
 dispatched!(
     /// Rows normalised, scaled and shifted.
     normalise(norm: &Norm, rows: &mut [f32]),
     portable::normalise
-);
-dispatched!(
-    /// Numbers made bytes.
-    bytes(to: Bytes, numbers: &[f32], out: &mut [u8]),
-    portable::bytes
 );
 
 /// One head's attention: for every row of queries the mean of the values, weighed by the
@@ -108,62 +120,98 @@ mod portable {
     // It is rounded once everywhere; what differs is how long that takes.
     #![allow(clippy::disallowed_methods)]
 
-    use super::{Block, Bytes, Columns, HEAD, Head, LANES, Lanes, Norm, Room, SIDE};
+    use super::{HEAD, Head, LANES, Lanes, Meant, Norm, Room, RowScale, SIDE};
     use crate::ROUNDING;
 
     /// Calls `with` for each sum of a block: what it means, and where it belongs.
     #[inline(always)]
-    fn each<T>(columns: &Columns, block: Block<'_>, out: &mut [T], with: impl Fn(f32, &mut T)) {
+    fn each(sums: Meant<'_>, out: &mut [f32], with: impl Fn(f32, &mut f32)) {
+        let Meant {
+            columns,
+            rows,
+            block,
+        } = sums;
         let (width, at) = (columns.bias.len(), block.column);
-        let zero = &columns.zero[at..].as_chunks::<SIDE>().0[0];
+        let weights = &columns.sums[at..].as_chunks::<SIDE>().0[0];
         let scale = &columns.scale[at..].as_chunks::<SIDE>().0[0];
         let bias = &columns.bias[at..].as_chunks::<SIDE>().0[0];
-        let rows = out[block.row * width..].chunks_exact_mut(width);
-        for (sums, row) in block.sums.iter().zip(rows) {
-            let out = &mut row[at..].as_chunks_mut::<SIDE>().0[0];
+        let out = out[block.row * width..].chunks_exact_mut(width);
+        for ((sums, row), out) in block.sums.iter().zip(&rows[block.row..]).zip(out) {
+            let out = &mut out[at..].as_chunks_mut::<SIDE>().0[0];
             for c in 0..SIDE {
-                let x = ((sums[c] - zero[c]) as f32).mul_add(scale[c], bias[c]);
-                with(x, &mut out[c]);
+                let whole = (sums[c] - row.zero * weights[c]) as f32;
+                with(whole.mul_add(scale[c] * row.step, bias[c]), &mut out[c]);
             }
         }
     }
 
     #[inline(always)]
-    pub fn numbers(columns: &Columns, block: Block<'_>, out: &mut [f32]) {
-        each(columns, block, out, |x, out| *out = x);
+    pub fn numbers(sums: Meant<'_>, out: &mut [f32]) {
+        each(sums, out, |x, out| *out = x);
     }
 
     #[inline(always)]
-    pub fn gelu_bytes(columns: &Columns, to: Bytes, block: Block<'_>, out: &mut [u8]) {
-        each(columns, block, out, |x, out| *out = byte(to, gelu(x)));
+    pub fn gelu(sums: Meant<'_>, out: &mut [f32]) {
+        each(sums, out, |x, out| *out = unit(x));
     }
 
     #[inline(always)]
-    pub fn add(columns: &Columns, block: Block<'_>, out: &mut [f32]) {
-        each(columns, block, out, |x, out| *out += x);
+    pub fn add(sums: Meant<'_>, out: &mut [f32]) {
+        each(sums, out, |x, out| *out += x);
     }
 
     #[inline(always)]
-    pub fn bytes(to: Bytes, numbers: &[f32], out: &mut [u8]) {
-        for (x, out) in numbers.iter().zip(out) {
-            *out = byte(to, *x);
+    pub fn bytes(numbers: &[f32], out: &mut [u8], rows: &mut [RowScale]) {
+        let width = numbers.len().checked_div(rows.len()).unwrap_or(1);
+        let parts = numbers.chunks_exact(width).zip(out.chunks_exact_mut(width));
+        for ((numbers, out), row) in parts.zip(rows) {
+            let (low, high) = bounds(numbers);
+            // Of what cannot be told from 0, all bytes are that of 0.
+            let by = if high - low > 1e-30 {
+                255.0 / (high - low)
+            } else {
+                0.0
+            };
+            let zero = whole(-low * by);
+            *row = RowScale {
+                step: (high - low) / 255.0,
+                zero,
+            };
+            let (least, most) = (-zero as f32, (255 - zero) as f32);
+            for (x, out) in numbers.iter().zip(out) {
+                // Not `clamp`, which has to look for what is no number.
+                let x = x * by;
+                let x = if x > least { x } else { least };
+                let x = if x < most { x } else { most };
+                *out = (whole(x) + zero) as u8;
+            }
         }
     }
 
-    /// Halves go to the even number; what is beyond the bytes is the last of them.
+    /// The least and the greatest of the numbers and 0: as whole numbers of the same order,
+    /// whose bounds the compiler knows how to find side by side.
     #[inline(always)]
-    fn byte(to: Bytes, x: f32) -> u8 {
-        let (low, high) = (-f32::from(to.zero), 255.0 - f32::from(to.zero));
-        let x = x * to.by;
-        // Not `clamp`, which has to look for what is no number.
-        let x = if x > low { x } else { low };
-        let x = if x < high { x } else { high };
-        let whole = (x + ROUNDING).to_bits() as i32 - ROUNDING.to_bits() as i32;
-        (whole + i32::from(to.zero)) as u8
+    fn bounds(numbers: &[f32]) -> (f32, f32) {
+        let ordered = |bits: i32| bits ^ ((bits >> 31) & i32::MAX);
+        let (mut low, mut high) = (0, 0);
+        for x in numbers {
+            let place = ordered(x.to_bits().cast_signed());
+            low = place.min(low);
+            high = place.max(high);
+        }
+        let number = |place: i32| f32::from_bits(ordered(place).cast_unsigned());
+        (number(low), number(high))
     }
 
+    /// The nearest whole number to one of up to 2^22; of two, the even one.
     #[inline(always)]
-    pub fn gelu(x: f32) -> f32 {
+    fn whole(x: f32) -> i32 {
+        (x + ROUNDING).to_bits() as i32 - ROUNDING.to_bits() as i32
+    }
+
+    /// The Gaussian error linear unit.
+    #[inline(always)]
+    pub fn unit(x: f32) -> f32 {
         let half = 0.5 * x;
         half.mul_add(erf(x * std::f32::consts::FRAC_1_SQRT_2), half)
     }
@@ -418,39 +466,49 @@ mod tests {
         #[test]
         fn wide_registers_give_the_bits_of_single_numbers(
             sums in prop::collection::vec(-2_000_000i32..2_000_000, 3 * SIDE),
-            zero in prop::collection::vec(-9i32..9, WIDTH),
+            weights in prop::collection::vec(-9000i32..9000, WIDTH),
             (scale, bias) in (floats(WIDTH), floats(WIDTH)),
             rows in floats(3 * WIDTH),
-            byte_of_zero in any::<u8>(),
+            sizes in prop::array::uniform3(prop_oneof![Just(0.0f32), 1e-35f32..1e-25, 0.01f32..9.0]),
         ) {
-            let scale = scale.iter().map(|x| x * 1e-5).collect();
-            let columns = Columns { zero, scale, bias: bias.clone() };
-            let block = Block { row: 0, column: SIDE, sums: sums.as_chunks::<SIDE>().0 };
-            let to = Bytes { by: 30.0, zero: byte_of_zero };
+            let mut numbers_of_rows = rows.clone();
+            for (row, size) in numbers_of_rows.chunks_exact_mut(WIDTH).zip(sizes) {
+                row.iter_mut().for_each(|x| *x *= size);
+            }
+            let (mut ours, mut plain) = ([0; 3 * WIDTH], [0; 3 * WIDTH]);
+            let (mut scales, mut same) = ([RowScale::default(); 3], [RowScale::default(); 3]);
+            bytes(&numbers_of_rows, &mut ours, &mut scales);
+            portable::bytes(&numbers_of_rows, &mut plain, &mut same);
+            prop_assert_eq!(ours, plain);
+            for (row, scale) in same.iter().zip(&scales) {
+                prop_assert_eq!((row.step.to_bits(), row.zero), (scale.step.to_bits(), scale.zero));
+            }
+            for (x, (byte, row)) in numbers_of_rows.iter().zip(
+                ours.iter().enumerate().map(|(i, byte)| (byte, scales[i / WIDTH])),
+            ) {
+                let meant = f64::from(i32::from(*byte) - row.zero) * f64::from(row.step);
+                let most = 0.5001 * f64::from(row.step) + 1e-30;
+                prop_assert!((meant - f64::from(*x)).abs() <= 2.0 * most, "{x} {meant}");
+            }
 
+            let scale = scale.iter().map(|x| x * 1e-4).collect();
+            let columns = Columns { sums: weights, scale, bias: bias.clone() };
+            let block = Block { row: 0, column: SIDE, sums: sums.as_chunks::<SIDE>().0 };
+            let sums = Meant { columns: &columns, rows: &scales, block };
             let (mut ours, mut plain) = (rows.clone(), rows.clone());
-            numbers(&columns, block, &mut ours);
-            portable::numbers(&columns, block, &mut plain);
+            numbers(sums, &mut ours);
+            portable::numbers(sums, &mut plain);
             prop_assert_eq!(bits(&ours), bits(&plain));
-            add(&columns, block, &mut ours);
-            portable::add(&columns, block, &mut plain);
+            add(sums, &mut ours);
+            portable::add(sums, &mut plain);
             prop_assert_eq!(bits(&ours), bits(&plain));
             let norm = Norm { scale: bias, shift: rows[..WIDTH].to_vec(), least: 1e-12 };
             normalise(&norm, &mut ours);
             portable::normalise(&norm, &mut plain);
             prop_assert_eq!(bits(&ours), bits(&plain));
-
-            let (mut ours, mut plain) = ([0; 3 * WIDTH], [0; 3 * WIDTH]);
-            gelu_bytes(&columns, to, block, &mut ours);
-            portable::gelu_bytes(&columns, to, block, &mut plain);
-            prop_assert_eq!(ours, plain);
-            bytes(to, &rows, &mut ours);
-            portable::bytes(to, &rows, &mut plain);
-            prop_assert_eq!(ours, plain);
-            for (x, byte) in rows.iter().zip(ours) {
-                let whole = (x * to.by).round_ties_even() + f32::from(to.zero);
-                prop_assert_eq!(f32::from(byte), whole.clamp(0.0, 255.0));
-            }
+            gelu(sums, &mut ours);
+            portable::gelu(sums, &mut plain);
+            prop_assert_eq!(bits(&ours), bits(&plain));
         }
 
         #[test]
@@ -489,7 +547,7 @@ mod tests {
         fn the_unit_is_near(x in -6.0f32..6.0) {
             let exact = f64::from(x);
             let wanted = 0.5 * exact * (1.0 + libm::erf(exact * std::f64::consts::FRAC_1_SQRT_2));
-            prop_assert!((f64::from(portable::gelu(x)) - wanted).abs() < 2e-5);
+            prop_assert!((f64::from(portable::unit(x)) - wanted).abs() < 2e-5);
         }
     }
 
