@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-MODEL := dist/ebbtide_model_bge_small_en-1.5.0-py3-none-any.whl
+MODEL := dist/ebbtide_model_bge_small_en-1.6.0-py3-none-any.whl
 RUST := $(shell find rust -name '*.rs' -o -name '*.toml') Cargo.toml
 
 DATA ?= ../shared/data

@@ -7,8 +7,9 @@ medians of the rounds, and the ratio that of the medians. Recall: both are fille
 each size in turn and asked the same questions, alternating.
 
 ``--peer`` is the environment that ``ebbtide eval locomo --peer DIR`` prepares. The peer
-computes with ebbtide's 8-bit model unless ``--peer-model`` names another directory, such
-as the float32 one that ``models/bge-small-en-v1.5/build.py --float32 DIR`` writes.
+computes with the published 8-bit graph of ebbtide's model unless ``--peer-model`` names
+another directory, such as the float32 one that
+``models/bge-small-en-v1.5/build.py --float32 DIR`` writes.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def main() -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} processors",
         "python": platform.python_version(),
         "ebbtide": ebbtide.__version__,
-        "peer_model": chosen.peer_model.name if chosen.peer_model else "8-bit, as ebbtide's",
+        "peer_model": chosen.peer_model.name if chosen.peer_model else "8-bit, the published graph",
         "replay": replays(conversations, chosen),
         "recall": recalls(conversations, chosen),
     }

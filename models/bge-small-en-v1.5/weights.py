@@ -1,7 +1,13 @@
-"""bge-small-en-v1.5 as the core's encoder reads it: the graph's numbers, without the graph.
+"""bge-small-en-v1.5 as the core's encoder reads it: the published graph's integer weights.
+
+The published file is a dynamically quantised graph: its activation scales span the whole
+batch, so that an embedding changes with its neighbours. Its integer weights are good, though:
+signed, symmetric, per output channel and within -64..64, which is what a product with
+unsigned bytes needs to stay clear of 16-bit saturation on processors without VNNI. They are
+taken over unchanged; the encoder makes bytes of activations word piece by word piece.
 
 The file is of the safetensors format, whose header is JSON; its names are those that
-``rust/encoder/src/file.rs`` reads. Integer weights and ranges are those of ``graph.py``.
+``rust/encoder/src/file.rs`` reads.
 """
 
 from __future__ import annotations
@@ -9,7 +15,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from graph import LAYERS, Source, step_and_zero
+from graph import LAYERS, Source
 from numpy.typing import NDArray
 
 __all__ = ["serialised", "tensors"]
@@ -19,13 +25,8 @@ _KINDS = {"float32": "F32", "int8": "I8", "uint8": "U8"}
 _LOOKING = [f"attention.self.{part}" for part in ("query", "key", "value")]
 
 
-def tensors(source: Source, ranges: dict[str, list[float]]) -> Tensors:
-    """Every tensor of the file.
-
-    Args:
-        source: The weights.
-        ranges: Activation name to [lowest, highest] value, as in ``ranges.json``.
-    """
+def tensors(source: Source) -> Tensors:
+    """Every tensor of the file."""
     found: Tensors = {
         "words": source.words,
         "words.scale": np.array(source.words_scale, np.float32).reshape(1),
@@ -33,20 +34,17 @@ def tensors(source: Source, ranges: dict[str, list[float]]) -> Tensors:
         "positions": source.positions,
         **_norm(source, "input", "embeddings"),
     }
-    incoming = "input"
     for number in range(LAYERS):
         prefix, name = f"encoder.layer.{number}.", f"layer.{number}."
-        for to, parts, activation in (
-            ("looking", _LOOKING, incoming),
-            ("attended", ["attention.output.dense"], name + "context"),
-            ("widening", ["intermediate.dense"], name + "middle"),
-            ("narrowing", ["output.dense"], name + "gelu"),
+        for to, parts in (
+            ("looking", _LOOKING),
+            ("attended", ["attention.output.dense"]),
+            ("widening", ["intermediate.dense"]),
+            ("narrowing", ["output.dense"]),
         ):
-            weights = [prefix + part for part in parts]
-            found.update(_product(source, name + to, weights, ranges[activation]))
+            found.update(_product(source, name + to, [prefix + part for part in parts]))
         found.update(_norm(source, name + "middle", prefix + "attention.output"))
         found.update(_norm(source, name + "output", prefix + "output"))
-        incoming = name + "output"
     return found
 
 
@@ -57,16 +55,13 @@ def _norm(source: Source, name: str, prefix: str) -> Tensors:
     }
 
 
-def _product(source: Source, name: str, weights: list[str], span: list[float]) -> Tensors:
-    """Weights beside each other, and the fixed range of what they are multiplied with."""
-    step, zero = step_and_zero(span)
+def _product(source: Source, name: str, weights: list[str]) -> Tensors:
+    """Weights that share what they are multiplied with, beside each other."""
     matrices = [source.matrices[weight] for weight in weights]
     return {
         f"{name}.weight": np.concatenate([integers for integers, _ in matrices], axis=1),
         f"{name}.scale": np.concatenate([scales for _, scales in matrices]),
         f"{name}.bias": np.concatenate([source.vectors[f"{weight}.bias"] for weight in weights]),
-        f"{name}.step": step.reshape(1),
-        f"{name}.zero": zero.reshape(1),
     }
 
 

@@ -202,10 +202,10 @@ def _table(cases: Sequence[Case], rankers: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Print how many cases of each family of a suite the two rankings pass."""
-    from ebbtide.analysis.embedding import OnnxEmbedder
+    from ebbtide.analysis.embedding import ModelEmbedder
 
     suite = sys.argv[1] if len(sys.argv) > 1 else "plain"
-    embedder = OnnxEmbedder()
+    embedder = ModelEmbedder()
     rankers = {"BM25": bm25_rank, "dense": lambda case: dense_rank(case, embedder)}
     sys.stdout.write("\n".join(_table(load_cases(suite), rankers)) + "\n")
 

@@ -76,8 +76,8 @@ def test_pass_rate(
 
 
 def test_dense_fails_at_least_a_third_of_the_plain_suite() -> None:
-    from ebbtide.analysis.embedding import OnnxEmbedder
+    from ebbtide.analysis.embedding import ModelEmbedder
 
-    embedder, cases = OnnxEmbedder(), load_cases("plain")
+    embedder, cases = ModelEmbedder(), load_cases("plain")
     failed = sum(not passes(case, dense_rank(case, embedder))[0] for case in cases)
     assert failed >= 0.35 * len(cases)

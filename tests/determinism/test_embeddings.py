@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ebbtide.analysis.canonical import canonical_passages
-from ebbtide.analysis.embedding import OnnxEmbedder, Passage
+from ebbtide.analysis.embedding import ModelEmbedder, Passage
 from ebbtide.evals.datasets import load_conversations
 
 from .processors import output, without_avx512
@@ -18,8 +18,8 @@ from .processors import output, without_avx512
 HASHES = """
 import json, sys
 from hashlib import sha256
-from ebbtide.analysis.embedding import OnnxEmbedder
-embedder = OnnxEmbedder()
+from ebbtide.analysis.embedding import ModelEmbedder
+embedder = ModelEmbedder()
 found = []
 for text in json.load(sys.stdin):
     parts = [p.vector.tobytes() + p.tokens.tobytes() for p in embedder.encode([text])[0]]
@@ -35,17 +35,17 @@ def texts(data_folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def one_thread() -> OnnxEmbedder:
-    return OnnxEmbedder(threads=1)
+def one_thread() -> ModelEmbedder:
+    return ModelEmbedder(threads=1)
 
 
 @pytest.fixture(scope="module")
-def two_threads() -> OnnxEmbedder:
-    return OnnxEmbedder(threads=2)
+def two_threads() -> ModelEmbedder:
+    return ModelEmbedder(threads=2)
 
 
 def raw(passages: Sequence[Passage]) -> str:
-    """A hash of the numbers as ONNX Runtime made them."""
+    """A hash of the numbers as the model made them."""
     return sha256(b"".join(p.vector.tobytes() + p.tokens.tobytes() for p in passages)).hexdigest()
 
 
@@ -58,7 +58,7 @@ def stored(passages: Sequence[Passage]) -> str:
     return sha256(b"".join(parts)).hexdigest()
 
 
-def check(texts: list[str], one: OnnxEmbedder, two: OnnxEmbedder) -> None:
+def check(texts: list[str], one: ModelEmbedder, two: ModelEmbedder) -> None:
     alone = [one.encode([text])[0] for text in texts]
     expected = [(raw(passages), stored(passages)) for passages in alone]
     shuffled = list(range(len(texts)))
@@ -80,20 +80,22 @@ def check(texts: list[str], one: OnnxEmbedder, two: OnnxEmbedder) -> None:
 
 
 def test_two_hundred_turns(
-    texts: list[str], one_thread: OnnxEmbedder, two_threads: OnnxEmbedder
+    texts: list[str], one_thread: ModelEmbedder, two_threads: ModelEmbedder
 ) -> None:
     check(texts[::13][:200], one_thread, two_threads)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_every_turn(texts: list[str], one_thread: OnnxEmbedder, two_threads: OnnxEmbedder) -> None:
+def test_every_turn(
+    texts: list[str], one_thread: ModelEmbedder, two_threads: ModelEmbedder
+) -> None:
     check(texts, one_thread, two_threads)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_a_processor_without_avx512(texts: list[str], one_thread: OnnxEmbedder) -> None:
+def test_a_processor_without_avx512(texts: list[str], one_thread: ModelEmbedder) -> None:
     some = sorted(texts, key=len)[:: len(texts) // 50][:50]
     found = output(HASHES, some, processor=without_avx512())
     assert found == [raw(one_thread.encode([text])[0]) for text in some]

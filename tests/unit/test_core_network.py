@@ -1,4 +1,4 @@
-"""The default model run by the core instead of ONNX Runtime."""
+"""The encoder in the core, which runs the default model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from ebbtide import Config, InputError, Memory, _core
-from ebbtide.analysis.embedding import OnnxEmbedder, Passage, at_once
+from ebbtide.analysis.canonical import canonical_passages
+from ebbtide.analysis.embedding import ModelEmbedder, Passage, at_once
+from ebbtide.analysis.embedding_model import default_directory
 from ebbtide.analysis.networks import CoreNetwork
 from ebbtide.errors import ConfigError, FingerprintError
 
@@ -33,17 +36,26 @@ TEXTS = [
     "The quarterly figures are in the shared folder, revenue is up 8 %. " * 60,
 ]
 
+BITS = "3962ab9f2bd37e2c71d24fb6d1846ee547810e925d37a0467eacea8bc430752f"
+"""SHA-256 of what is stored of these texts, on every processor."""
+
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("core")
-    subprocess.run([sys.executable, BUILD, "--core", folder], check=True, capture_output=True)
+def directory() -> Path:
+    return default_directory()
+
+
+@pytest.fixture(scope="module")
+def embedder() -> ModelEmbedder:
+    return ModelEmbedder()
+
+
+@pytest.fixture(scope="module")
+def float32(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same weights as a graph for ONNX Runtime that rounds no activation."""
+    folder = tmp_path_factory.mktemp("float32")
+    subprocess.run([sys.executable, BUILD, "--float32", folder], check=True, capture_output=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def embedder(directory: Path) -> OnnxEmbedder:
-    return OnnxEmbedder(directory)
 
 
 def raw(passages: Sequence[Passage]) -> list[tuple[bytes, bytes, bytes]]:
@@ -54,27 +66,43 @@ def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
-def test_it_is_the_default_model_within_what_bytes_round_away(embedder: OnnxEmbedder) -> None:
-    pytest.importorskip("ebbtide_model_bge_small_en", reason="the default model is not installed")
-    onnx = OnnxEmbedder()
+def test_it_is_the_float32_network_within_what_bytes_round_away(
+    embedder: ModelEmbedder, float32: Path
+) -> None:
+    exact = ModelEmbedder(float32)
     texts = [text for text in TEXTS if text]
-    ours, theirs = unit(embedder.embed(texts)), unit(onnx.embed(texts))
-    assert (ours * theirs).sum(axis=1).min() > 0.985
+    ours, theirs = unit(embedder.embed(texts)), unit(exact.embed(texts))
+    assert (ours * theirs).sum(axis=1).min() > 0.999
     # Far nearer than any two texts are to each other.
     between = ours @ theirs.T - 2 * np.eye(len(texts), dtype=np.float32)
     assert between.max() < 0.95
-    assert embedder.dimension == onnx.dimension == 384
-    assert embedder.query_prefix == onnx.query_prefix
-    assert embedder.fingerprint != onnx.fingerprint
+    assert embedder.dimension == exact.dimension == 384
+    assert embedder.query_prefix == exact.query_prefix
+    assert embedder.fingerprint != exact.fingerprint
 
 
-def test_few_word_pieces_are_the_same_but_for_the_last_bits(embedder: OnnxEmbedder) -> None:
-    pytest.importorskip("ebbtide_model_bge_small_en", reason="the default model is not installed")
-    ours, theirs = embedder.embed(["cat", "dog"]), OnnxEmbedder().embed(["cat", "dog"])
-    assert (unit(ours) * unit(theirs)).sum(axis=1).min() > 0.99
+def test_every_word_piece_is_near_the_float32_network(
+    embedder: ModelEmbedder, float32: Path
+) -> None:
+    exact = ModelEmbedder(float32).encode(TEXTS)
+    for ours, theirs in zip(embedder.encode(TEXTS), exact, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            near = (unit(one.tokens) * unit(other.tokens)).sum(axis=1)
+            assert near.min(initial=1) > 0.97
 
 
-def test_alone_in_company_and_in_any_order_are_the_same_bits(embedder: OnnxEmbedder) -> None:
+def test_the_bits_are_those_of_every_machine(embedder: ModelEmbedder) -> None:
+    """Stores hold these vectors: whoever changes them has to change the fingerprint, too."""
+    stored = [canonical_passages(passages) for passages in embedder.encode(TEXTS)]
+    parts = [
+        p.vector.tobytes() + (b"" if p.tokens is None else p.tokens.tobytes())
+        for passages in stored
+        for p in passages
+    ]
+    assert sha256(b"".join(parts)).hexdigest() == BITS
+
+
+def test_alone_in_company_and_in_any_order_are_the_same_bits(embedder: ModelEmbedder) -> None:
     alone = {text: raw(embedder.encode([text])[0]) for text in TEXTS}
     for seed in range(3):
         texts = TEXTS * 3
@@ -85,7 +113,7 @@ def test_alone_in_company_and_in_any_order_are_the_same_bits(embedder: OnnxEmbed
         assert [len(passages) for passages in stored] == [len(alone[text]) for text in texts]
 
 
-def test_concurrent_callers_get_their_own_results(embedder: OnnxEmbedder) -> None:
+def test_concurrent_callers_get_their_own_results(embedder: ModelEmbedder) -> None:
     alone = [raw(embedder.encode([text])[0]) for text in TEXTS]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(5):
@@ -93,15 +121,17 @@ def test_concurrent_callers_get_their_own_results(embedder: OnnxEmbedder) -> Non
             assert found == alone
 
 
-def test_a_memory_uses_it(directory: Path, tmp_path: Path) -> None:
-    config = Config().replace(nlp={"model_name": str(directory)})
+def test_a_store_of_another_network_asks_to_be_reindexed(float32: Path, tmp_path: Path) -> None:
+    config = Config().replace(nlp={"model_name": str(float32)})
     with Memory.open(tmp_path / "m.db", config=config) as memory:
         memory.add(TEXTS[0], role="user", speaker="Rosa")
         memory.add("The tent is at home.", role="user", speaker="Nikolai")
-        found = memory.retrieve("What is the name of Rosa's cat?")
-    assert found[0].turn.text == TEXTS[0]
     with pytest.raises(FingerprintError, match="reindex"):
         Memory.open(tmp_path / "m.db")
+    with Memory.open(tmp_path / "m.db", reindexing=True) as memory:
+        memory.reindex()
+        found = memory.retrieve("What is the name of Rosa's cat?")
+    assert found[0].turn.text == TEXTS[0]
 
 
 def test_what_does_not_fit_is_refused(directory: Path, tmp_path: Path) -> None:
@@ -129,19 +159,13 @@ def copied(directory: Path, to: Path, **manifest: object) -> Path:
 def test_a_damaged_file_and_a_wrong_manifest_are_named(directory: Path, tmp_path: Path) -> None:
     long = copied(directory, tmp_path / "long", max_tokens=600)
     with pytest.raises(ConfigError, match="its longest text has 512 word pieces, not 600"):
-        OnnxEmbedder(long)
+        ModelEmbedder(long)
     wide = copied(directory, tmp_path / "wide", dimension=100)
     with pytest.raises(ConfigError, match=r"width is 384, manifest\.json says 100"):
-        OnnxEmbedder(wide)
+        ModelEmbedder(wide)
     damaged = copied(directory, tmp_path / "damaged")
     whole = (damaged / "model.safetensors").read_bytes()
     for content in (b"", b"\x00\x01 not this", whole[: len(whole) // 2]):
         (damaged / "model.safetensors").write_bytes(content)
         with pytest.raises(ConfigError, match=r"model\.safetensors' cannot be used"):
-            OnnxEmbedder(damaged)
-
-
-def test_the_file_is_the_same_every_time(directory: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, BUILD, "--core", tmp_path], check=True, capture_output=True)
-    for file in directory.iterdir():
-        assert (tmp_path / file.name).read_bytes() == file.read_bytes()
+            ModelEmbedder(damaged)

@@ -1,4 +1,4 @@
-"""The ONNX embedder: bit-identity, passages, spans, queries, custom models, errors."""
+"""The embedder of a model: bit-identity, passages, spans, queries, custom models, errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ebbtide.analysis import embedding
 from ebbtide.analysis.canonical import canonical_passages
-from ebbtide.analysis.embedding import Embedder, OnnxEmbedder, Passage, at_once
+from ebbtide.analysis.embedding import Embedder, ModelEmbedder, Passage, at_once
 from ebbtide.errors import ConfigError
 
 TEXTS = [
@@ -34,11 +34,11 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
+def embedder() -> ModelEmbedder:
     pytest.importorskip(
         "ebbtide_model_bge_small_en", reason="the default model's wheel is not installed"
     )
-    return OnnxEmbedder()
+    return ModelEmbedder()
 
 
 def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
@@ -55,7 +55,7 @@ def same(a: Sequence[Passage], b: Sequence[Passage]) -> bool:
     )
 
 
-def test_what_is_stored_is_what_encode_gives(embedder: OnnxEmbedder) -> None:
+def test_what_is_stored_is_what_encode_gives(embedder: ModelEmbedder) -> None:
     texts = [*TEXTS, "", "word " * 2000, TEXTS[0]]
     expected = [canonical_passages(passages) for passages in embedder.encode(texts)]
     with ThreadPoolExecutor(2) as executor:
@@ -72,7 +72,7 @@ def test_what_is_stored_is_what_encode_gives(embedder: OnnxEmbedder) -> None:
                 assert one.tokens.tobytes() == other.tokens.tobytes()
 
 
-def test_it_is_an_embedder(embedder: OnnxEmbedder) -> None:
+def test_it_is_an_embedder(embedder: ModelEmbedder) -> None:
     assert isinstance(embedder, Embedder)
     assert embedder.dimension == 384
     assert embedder.fingerprint.startswith("bge-small-en-v1.5/cls/512/")
@@ -84,7 +84,7 @@ def test_it_is_an_embedder(embedder: OnnxEmbedder) -> None:
     assert embedder.encode([]) == []
 
 
-def test_alone_in_a_batch_and_reordered_are_the_same_bits(embedder: OnnxEmbedder) -> None:
+def test_alone_in_a_batch_and_reordered_are_the_same_bits(embedder: ModelEmbedder) -> None:
     together = embedder.encode(TEXTS)
     alone = [embedder.encode([text])[0] for text in TEXTS]
     turned = embedder.encode(TEXTS[::-1])[::-1]
@@ -93,24 +93,34 @@ def test_alone_in_a_batch_and_reordered_are_the_same_bits(embedder: OnnxEmbedder
         assert same(first, third)
 
 
-def test_many_rows_of_one_length_are_the_same_bits(embedder: OnnxEmbedder) -> None:
-    numbers = ["one", "two", "three", "four", "five", "six", "ten", "twelve"]
-    texts = [f"item number {number} today" for number in numbers]
-    texts += [text.replace("today", "again") for text in texts] + ["item number blue now"]
-    assert len({len(passages[0].tokens) for passages in embedder.encode(texts)}) == 1
-    assert len(texts) > embedding.GROUP_ROWS
+def test_more_than_goes_through_at_once_is_the_same_bits(embedder: ModelEmbedder) -> None:
+    texts = [f"item number {number} today, " * (1 + number % 7) for number in range(120)]
+    pieces = sum(len(passages[0].tokens) for passages in embedder.encode(texts))
+    assert pieces > 2 * embedding.GROUP_TOKENS
     together = embedder.embed(texts)
     assert together.tobytes() == np.stack([embedder.embed([t])[0] for t in texts]).tobytes()
 
 
-def test_threads_do_not_change_a_bit(embedder: OnnxEmbedder) -> None:
-    two = OnnxEmbedder(threads=2)
+def test_a_graph_gets_rows_of_one_length(tmp_path: Path) -> None:
+    embedder = ModelEmbedder(tiny_model(tmp_path / "tiny"))
+    texts = ["a", "red fox", "fox", "a red", *["red a"] * 3, *[f"fox {n}" for n in range(40)]]
+    network = embedder._model.network
+    assert network.of_one_length
+    for group in embedder._groups(sorted({(2,) * (1 + n % 5) + (n,) for n in range(60)}, key=len)):
+        assert len({len(ids) for ids in group}) == 1
+        assert len(group) <= embedding.GROUP_ROWS
+    alone = [embedder.embed([text])[0] for text in texts]
+    assert embedder.embed(texts).tobytes() == np.stack(alone).tobytes()
+
+
+def test_threads_do_not_change_a_bit(embedder: ModelEmbedder) -> None:
+    two = ModelEmbedder(threads=2)
     assert two.fingerprint == embedder.fingerprint
     for a, b in zip(embedder.encode(TEXTS), two.encode(TEXTS), strict=True):
         assert same(a, b)
 
 
-def test_concurrent_callers_get_their_own_results(embedder: OnnxEmbedder) -> None:
+def test_concurrent_callers_get_their_own_results(embedder: ModelEmbedder) -> None:
     expected = [embedder.embed([text])[0].tobytes() for text in TEXTS]
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(embedder.embed, [text]) for text in TEXTS * 3]
@@ -119,23 +129,24 @@ def test_concurrent_callers_get_their_own_results(embedder: OnnxEmbedder) -> Non
 
 
 def test_equal_texts_are_computed_once(
-    embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch
+    embedder: ModelEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    original = embedding._of_one_length
+    network = embedder._model.network
+    original = network.rows
 
-    def spy(sequences: list[tuple[int, ...]]) -> object:
-        sizes.append(len(sequences))
-        return original(sequences)
+    def spy(texts: Sequence[tuple[int, ...]]) -> list[NDArray[np.float32]]:
+        sizes.append(len(texts))
+        return original(texts)
 
-    monkeypatch.setattr(embedding, "_of_one_length", spy)
+    monkeypatch.setattr(network, "rows", spy)
     vectors = embedder.embed(["Hello there.", "Bye.", "Hello there.", "hello there."])
     assert sizes == [2]
     assert vectors[0].tobytes() == vectors[2].tobytes()
     assert vectors[0].tobytes() != vectors[1].tobytes()
 
 
-def test_embed_is_the_vector_of_the_first_passage(embedder: OnnxEmbedder) -> None:
+def test_embed_is_the_vector_of_the_first_passage(embedder: ModelEmbedder) -> None:
     long_text = "The archive of the harbour office is damp. " * 120
     vectors = embedder.embed([*TEXTS, long_text])
     for vector, passages in zip(vectors, embedder.encode([*TEXTS, long_text]), strict=True):
@@ -143,7 +154,7 @@ def test_embed_is_the_vector_of_the_first_passage(embedder: OnnxEmbedder) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "   \n\t", "\u200b\x00"])
-def test_nothing_to_embed_gives_a_zero_vector(embedder: OnnxEmbedder, text: str) -> None:
+def test_nothing_to_embed_gives_a_zero_vector(embedder: ModelEmbedder, text: str) -> None:
     (passage,) = embedder.encode([text])[0]
     assert (passage.start, passage.end) == (0, len(text))
     assert not passage.vector.any()
@@ -155,7 +166,7 @@ def test_nothing_to_embed_gives_a_zero_vector(embedder: OnnxEmbedder, text: str)
     assert not embedder.encode_query(text).vector.any()
 
 
-def test_spans_are_characters_of_the_text(embedder: OnnxEmbedder) -> None:
+def test_spans_are_characters_of_the_text(embedder: ModelEmbedder) -> None:
     text = "Zoë 😂 ate naïve 日本 crêpes\U0001f600!"
     (passage,) = embedder.encode([text])[0]
     assert (passage.start, passage.end) == (0, len(text))
@@ -166,19 +177,19 @@ def test_spans_are_characters_of_the_text(embedder: OnnxEmbedder) -> None:
     assert len(passage.tokens) == len(passage.token_spans)
 
 
-def test_a_lone_surrogate_keeps_the_spans_right(embedder: OnnxEmbedder) -> None:
+def test_a_lone_surrogate_keeps_the_spans_right(embedder: ModelEmbedder) -> None:
     text = "before \ud83d after"
     (passage,) = embedder.encode([text])[0]
     assert [text[start:end] for start, end in passage.token_spans] == ["before", "after"]
 
 
-def test_arrays_are_read_only(embedder: OnnxEmbedder) -> None:
+def test_arrays_are_read_only(embedder: ModelEmbedder) -> None:
     (passage,) = embedder.encode(["Hello there."])[0]
     for array in (passage.vector, passage.tokens, passage.token_spans):
         assert not array.flags.writeable
 
 
-def test_a_needle_in_a_long_text_has_its_own_passage(embedder: OnnxEmbedder) -> None:
+def test_a_needle_in_a_long_text_has_its_own_passage(embedder: ModelEmbedder) -> None:
     filler = "The minutes of the meeting list budget items and parking spaces. "
     needle = "Wilhelmina keeps a tame raven named Octavius in the bell tower. "
     text = filler * 300 + needle + filler * 20
@@ -193,7 +204,7 @@ def test_a_needle_in_a_long_text_has_its_own_passage(embedder: OnnxEmbedder) -> 
     assert max(scores) - float(np.median(scores)) > 0.02
 
 
-def test_passages_cover_a_long_text_and_overlap(embedder: OnnxEmbedder) -> None:
+def test_passages_cover_a_long_text_and_overlap(embedder: ModelEmbedder) -> None:
     text = "  " + " ".join(f"unquestionably{i} so" for i in range(900)) + "  "
     passages = embedder.encode([text])[0]
     assert passages[0].start == 0
@@ -209,7 +220,7 @@ def test_passages_cover_a_long_text_and_overlap(embedder: OnnxEmbedder) -> None:
 
 
 @pytest.mark.parametrize(("pieces", "count"), [(509, 1), (510, 1), (511, 2)])
-def test_the_limit_is_510_word_pieces(embedder: OnnxEmbedder, pieces: int, count: int) -> None:
+def test_the_limit_is_510_word_pieces(embedder: ModelEmbedder, pieces: int, count: int) -> None:
     passages = embedder.encode(["so " * pieces])[0]
     assert len(passages) == count
     assert len(passages[0].tokens) == min(pieces, 510)
@@ -223,7 +234,7 @@ def test_one_endless_word_still_ends() -> None:
     assert list(embedding._window_bounds([None] * 9, 4)) == [(0, 4), (3, 7), (6, 9)]
 
 
-def test_query_prefix_is_for_the_vector_only(embedder: OnnxEmbedder) -> None:
+def test_query_prefix_is_for_the_vector_only(embedder: ModelEmbedder) -> None:
     question = "Where does Rosa keep her cat?"
     query = embedder.encode_query(question)
     (plain,) = embedder.encode([question])[0]
@@ -235,7 +246,7 @@ def test_query_prefix_is_for_the_vector_only(embedder: OnnxEmbedder) -> None:
     assert query.token_spans.tobytes() == plain.token_spans.tobytes()
 
 
-def test_paraphrases_are_closer_than_unrelated_texts(embedder: OnnxEmbedder) -> None:
+def test_paraphrases_are_closer_than_unrelated_texts(embedder: ModelEmbedder) -> None:
     pairs = [
         (
             "My cat is ill and I took her to the vet.",
@@ -252,7 +263,7 @@ def test_paraphrases_are_closer_than_unrelated_texts(embedder: OnnxEmbedder) -> 
         assert scores[row] > rival + 0.05
 
 
-def test_the_question_finds_its_answer(embedder: OnnxEmbedder) -> None:
+def test_the_question_finds_its_answer(embedder: ModelEmbedder) -> None:
     vectors = embedder.embed(TEXTS)
     query = embedder.embed_query("What is the name of Rosa's pet?")
     assert int(np.argmax([cosine(query, vector) for vector in vectors])) == 0
@@ -261,7 +272,7 @@ def test_the_question_finds_its_answer(embedder: OnnxEmbedder) -> None:
 def test_missing_package_names_it_and_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ebbtide_model_bge_small_en", None)
     with pytest.raises(ConfigError, match="pip install ebbtide-model-bge-small-en") as caught:
-        OnnxEmbedder()
+        ModelEmbedder()
     assert caught.value.code == "config.model_missing"
 
 
@@ -308,7 +319,7 @@ def tiny_model(
 
 @pytest.mark.parametrize("kind", [6, 7], ids=["int32", "int64"])
 def test_a_custom_model_with_mask_and_segments(tmp_path: Path, kind: int) -> None:
-    embedder = OnnxEmbedder(tiny_model(tmp_path / "tiny", kind))
+    embedder = ModelEmbedder(tiny_model(tmp_path / "tiny", kind))
     assert embedder.dimension == 2
     assert embedder.fingerprint.startswith("tiny/cls/512/")
     (passage,) = embedder.encode(["a red fox a red fox"])[0]
@@ -320,7 +331,7 @@ def test_a_custom_model_with_mask_and_segments(tmp_path: Path, kind: int) -> Non
 
 def test_the_manifest_of_a_custom_model_counts(tmp_path: Path) -> None:
     settings = {"name": "mine", "dimension": 2, "max_tokens": 6, "query_prefix": "red "}
-    embedder = OnnxEmbedder(tiny_model(tmp_path / "tiny", pooling="mean", **settings))
+    embedder = ModelEmbedder(tiny_model(tmp_path / "tiny", pooling="mean", **settings))
     assert embedder.fingerprint.startswith("mine/mean/6/")
     assert embedder.embed(["fox"]).tolist() == [[(0 + 10 + 2) / 3 + 0.5, (1 + 11 + 3) / 3 + 0.25]]
     assert embedder.embed_query("fox").tolist() == embedder.embed(["red fox"])[0].tolist()
@@ -331,22 +342,22 @@ def test_the_manifest_of_a_custom_model_counts(tmp_path: Path) -> None:
 
 def test_the_fingerprint_changes_with_each_file(tmp_path: Path) -> None:
     folder = tiny_model(tmp_path / "tiny")
-    before = OnnxEmbedder(folder).fingerprint
+    before = ModelEmbedder(folder).fingerprint
     copy = shutil.copytree(folder, tmp_path / "copy" / "tiny")
-    assert OnnxEmbedder(copy).fingerprint == before
+    assert ModelEmbedder(copy).fingerprint == before
     tokenizer = copy / "tokenizer.json"
     tokenizer.write_text(tokenizer.read_text("utf-8") + "\n", encoding="utf-8")
-    assert OnnxEmbedder(copy).fingerprint != before
+    assert ModelEmbedder(copy).fingerprint != before
 
 
 def test_missing_directory_and_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere.*no such directory.*model\.onnx"):
-        OnnxEmbedder(tmp_path / "nowhere")
+        ModelEmbedder(tmp_path / "nowhere")
     for name in ("model.onnx", "tokenizer.json"):
         folder = tiny_model(tmp_path / name)
         (folder / name).unlink()
         with pytest.raises(ConfigError, match=rf"{name}' cannot be used: no such file"):
-            OnnxEmbedder(folder)
+            ModelEmbedder(folder)
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json", "manifest.json"])
@@ -354,7 +365,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
     folder = tiny_model(tmp_path / "tiny")
     (folder / name).write_bytes(b"\x00\x01 not this")
     with pytest.raises(ConfigError, match=f"{name}' cannot be used"):
-        OnnxEmbedder(folder)
+        ModelEmbedder(folder)
 
 
 @pytest.mark.parametrize(
@@ -374,11 +385,11 @@ def test_a_wrong_manifest_is_refused(
     tmp_path: Path, manifest: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        OnnxEmbedder(tiny_model(tmp_path / "tiny", **manifest))
+        ModelEmbedder(tiny_model(tmp_path / "tiny", **manifest))
 
 
 def test_threads_and_inputs_are_checked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="threads must be 1 or more"):
-        OnnxEmbedder(tiny_model(tmp_path / "tiny"), threads=0)
+        ModelEmbedder(tiny_model(tmp_path / "tiny"), threads=0)
     with pytest.raises(ConfigError, match="input 'position_ids' is not one of"):
-        OnnxEmbedder(tiny_model(tmp_path / "other", third="position_ids"))
+        ModelEmbedder(tiny_model(tmp_path / "other", third="position_ids"))

@@ -372,9 +372,9 @@ def _shared_spacy(model: str, labels: Any) -> SpacyAnalyser:
 
 @functools.lru_cache(maxsize=2)
 def _shared_embedder(directory: Path, threads: int) -> Any:
-    from ebbtide.analysis.embedding import OnnxEmbedder
+    from ebbtide.analysis.embedding import ModelEmbedder
 
-    return OnnxEmbedder(directory, threads=threads)
+    return ModelEmbedder(directory, threads=threads)
 
 
 @functools.lru_cache(maxsize=8)

@@ -1,9 +1,9 @@
 """Text to vectors: one per passage, and one per word piece for late interaction.
 
-Every result is a function of the text alone, bit for bit: rows of a call of ONNX
-Runtime have one length (no padding), the default model quantises with fixed ranges,
-and what depends on the batch there (pooling, normalisation) is done elsewhere.
-So vectors come out raw, not of unit length: whoever compares them normalises.
+Every result of the default model is a function of the text alone, bit for bit: no text of
+a call sees another (:mod:`~.networks`), and pooling is done here, text by text. A graph that
+ONNX Runtime runs gets rows of one length in a call (no padding).
+Vectors come out raw, not of unit length: whoever compares them normalises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ebbtide.analysis.embedding_model import default_directory, load_model
 from ebbtide.analysis.side_by_side import portions
 from ebbtide.errors import ConfigError
 
-__all__ = ["Embedder", "OnnxEmbedder", "Passage", "Pending", "Submit", "at_once"]
+__all__ = ["Embedder", "ModelEmbedder", "Passage", "Pending", "Submit", "at_once"]
 
 GROUP_ROWS = 16
 """Rows of one forward pass; beyond it, nothing is gained."""
@@ -60,7 +60,7 @@ class Embedder(Protocol):
     Optional: ``embed_query(text) -> float32 [d]``, for models that treat a
     question differently from a passage. Where it is absent, a question is
     embedded with ``embed([text])``. Optional too: ``encode`` and
-    ``encode_query`` as in :class:`OnnxEmbedder`; without them long texts have
+    ``encode_query`` as in :class:`ModelEmbedder`; without them long texts have
     one vector and there is no late interaction.
 
     Attributes:
@@ -107,7 +107,7 @@ class _Window:
     spans: NDArray[np.int32]
 
 
-class OnnxEmbedder:
+class ModelEmbedder:
     """An encoder from a directory; by default the installed bge-small-en-v1.5.
 
     Safe to call from several Python threads at once; two of them with

