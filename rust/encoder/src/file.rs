@@ -88,7 +88,6 @@ impl<'a> Tensors<'a> {
         })?;
         Ok(Product {
             columns: Columns {
-                sums: weights.sums().to_vec(),
                 scale: self.of(&format!("{name}.scale"), columns)?,
                 bias: self.of(&format!("{name}.bias"), columns)?,
             },

@@ -20,6 +20,7 @@ impl Product {
         self.weights.multiply(&room.bytes, |block| {
             put(Meant {
                 columns: &self.columns,
+                weights: self.weights.sums(),
                 rows: &room.rows,
                 block,
             });

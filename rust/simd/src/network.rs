@@ -16,8 +16,6 @@ const LANES: usize = PANEL;
 /// How sums of bytes become numbers again, column by column.
 #[derive(Debug, Clone)]
 pub struct Columns {
-    /// Sums of the weights.
-    pub sums: Vec<i32>,
     /// What one of a weight is worth.
     pub scale: Vec<f32>,
     /// Added.
@@ -38,6 +36,8 @@ pub struct RowScale {
 pub struct Meant<'a> {
     /// Of all columns.
     pub columns: &'a Columns,
+    /// Sum of each column's weights.
+    pub weights: &'a [i32],
     /// Of all rows.
     pub rows: &'a [RowScale],
     /// The sums.
@@ -128,11 +128,12 @@ mod portable {
     fn each(sums: Meant<'_>, out: &mut [f32], with: impl Fn(f32, &mut f32)) {
         let Meant {
             columns,
+            weights,
             rows,
             block,
         } = sums;
         let (width, at) = (columns.bias.len(), block.column);
-        let weights = &columns.sums[at..].as_chunks::<SIDE>().0[0];
+        let weights = &weights[at..].as_chunks::<SIDE>().0[0];
         let scale = &columns.scale[at..].as_chunks::<SIDE>().0[0];
         let bias = &columns.bias[at..].as_chunks::<SIDE>().0[0];
         let out = out[block.row * width..].chunks_exact_mut(width);
@@ -483,18 +484,22 @@ mod tests {
             for (row, scale) in same.iter().zip(&scales) {
                 prop_assert_eq!((row.step.to_bits(), row.zero), (scale.step.to_bits(), scale.zero));
             }
-            for (x, (byte, row)) in numbers_of_rows.iter().zip(
-                ours.iter().enumerate().map(|(i, byte)| (byte, scales[i / WIDTH])),
-            ) {
-                let meant = f64::from(i32::from(*byte) - row.zero) * f64::from(row.step);
-                let most = 0.5001 * f64::from(row.step) + 1e-30;
-                prop_assert!((meant - f64::from(*x)).abs() <= 2.0 * most, "{x} {meant}");
+            for (i, (row, scale)) in numbers_of_rows.chunks_exact(WIDTH).zip(&scales).enumerate() {
+                let low = row.iter().copied().fold(0.0, f32::min);
+                let high = row.iter().copied().fold(0.0, f32::max);
+                let by = if high - low > 1e-30 { 255.0 / (high - low) } else { 0.0 };
+                prop_assert_eq!(scale.step, (high - low) / 255.0);
+                prop_assert_eq!(scale.zero as f32, (-low * by).round_ties_even());
+                for (x, byte) in row.iter().zip(&ours[i * WIDTH..]) {
+                    let whole = (x * by).round_ties_even() + scale.zero as f32;
+                    prop_assert_eq!(f32::from(*byte), whole.clamp(0.0, 255.0));
+                }
             }
 
             let scale = scale.iter().map(|x| x * 1e-4).collect();
-            let columns = Columns { sums: weights, scale, bias: bias.clone() };
+            let columns = Columns { scale, bias: bias.clone() };
             let block = Block { row: 0, column: SIDE, sums: sums.as_chunks::<SIDE>().0 };
-            let sums = Meant { columns: &columns, rows: &scales, block };
+            let sums = Meant { columns: &columns, weights: &weights, rows: &scales, block };
             let (mut ours, mut plain) = (rows.clone(), rows.clone());
             numbers(sums, &mut ours);
             portable::numbers(sums, &mut plain);
