@@ -1,8 +1,8 @@
 //! Products of rows of unsigned bytes with a matrix of signed ones.
 //!
 //! Sums are whole numbers of 32 bits, so that their order does not matter and all forms give
-//! the same: those of AVX2, AVX-512 (VNNI), tiles (AMX) and ARM's dot products differ in speed
-//! alone.
+//! the same: those of AVX2, AVX-VNNI, AVX-512 (VNNI), tiles (AMX) and ARM's dot products differ
+//! in speed alone.
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86::tiles::Tiles;

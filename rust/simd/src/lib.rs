@@ -4,8 +4,9 @@
 //! what a [`network`] does between them; [`room`] for long rows.
 //!
 //! Every function has a portable form and forms for AVX2 (with FMA), AVX-512 VNNI and, where it
-//! pays, ARM's dot products; which one runs is decided when it is called. Sums of integers do not depend on their order,
-//! so all forms give the same bits; the tests hold them against each other.
+//! pays, AVX-VNNI and ARM's dot products; which one runs is decided when it is called. Sums of
+//! integers do not depend on their order, so all forms give the same bits; the tests hold them
+//! against each other.
 //!
 //! Sums wrap at 32 bits. A caller whose true result fits gets it, whatever the partial
 //! sums did.
@@ -39,6 +40,8 @@ enum Kind {
     #[cfg(target_arch = "x86_64")]
     Avx2,
     #[cfg(target_arch = "x86_64")]
+    AvxVnni,
+    #[cfg(target_arch = "x86_64")]
     Avx512,
     #[cfg(target_arch = "aarch64")]
     Dotprod,
@@ -58,6 +61,9 @@ impl Level {
             if has_avx2() {
                 levels.push(Self(Kind::Avx2));
             }
+            if has_avx_vnni() {
+                levels.push(Self(Kind::AvxVnni));
+            }
             if has_avx512() {
                 levels.push(Self(Kind::Avx512));
             }
@@ -76,6 +82,9 @@ impl Level {
             if has_avx512() {
                 return Self(Kind::Avx512);
             }
+            if has_avx_vnni() {
+                return Self(Kind::AvxVnni);
+            }
             if has_avx2() {
                 return Self(Kind::Avx2);
             }
@@ -92,6 +101,11 @@ impl Level {
 fn has_avx2() -> bool {
     // Every processor but a few that have the one has the other.
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx_vnni() -> bool {
+    has_avx2() && is_x86_feature_detected!("avxvnni")
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -116,6 +130,10 @@ macro_rules! dispatch {
             #[allow(unsafe_code)]
             // SAFETY: a level is made only where the processor has its instructions.
             $crate::Kind::Avx2 => unsafe { $crate::x86::avx2::$name($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            // SAFETY: as above.
+            $crate::Kind::AvxVnni => unsafe { $crate::x86::avx_vnni::$name($($arg),*) },
             #[cfg(target_arch = "x86_64")]
             #[allow(unsafe_code)]
             // SAFETY: as above.

@@ -1,5 +1,5 @@
 //! The forms for x86-64. AVX2's are the portable ones, compiled for wider registers, but for
-//! late interaction; AVX-512's multiply and add four bytes in one step (VNNI).
+//! late interaction; AVX-512's and AVX-VNNI's multiply and add four bytes in one step.
 
 #![allow(unsafe_code)]
 
@@ -39,6 +39,12 @@ pub mod avx2 {
     pub fn dots(query: &Digits, rows: &[i8], out: &mut [i32]) {
         portable::dots(query, rows, out);
     }
+}
+
+/// AVX2's, but for products of bytes.
+pub mod avx_vnni {
+    pub use super::avx2::{attend, best, dot, dot_split, dots, multiply};
+    pub use super::bytes::avx_vnni as bytes_block;
 }
 
 /// AVX-512 with VNNI. `vpdpbusd` multiplies unsigned with signed bytes: one side is made
