@@ -12,12 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ebbtide.analysis.pipeline
-from ebbtide.analysis.triggers import GuardedPattern, guarded, pieces_of, triggers
+from ebbtide.analysis.patterns import GuardedPattern, PatternList, guarded, lazy, pieces_of
+from ebbtide.analysis.triggers import triggers
 
 
 def rules_of(value: Any) -> Iterator[GuardedPattern]:
     if isinstance(value, GuardedPattern):
         yield value
+    elif isinstance(value, PatternList):
+        yield from (rule for _, rule in value.rules)
     elif isinstance(value, tuple):
         for item in value:
             yield from rules_of(item)
@@ -32,6 +35,13 @@ RULES = list(
         for rule in rules_of(value)
     )
 )
+LISTS = [
+    value
+    for name, module in sorted(sys.modules.items())
+    if name.startswith("ebbtide.analysis.signals.cues")
+    for value in vars(module).values()
+    if isinstance(value, PatternList)
+]
 
 
 @pytest.mark.parametrize(
@@ -52,11 +62,20 @@ RULES = list(
     ],
 )
 def test_what_a_match_must_hold(pattern: str, needs: set[str]) -> None:
-    assert triggers(re.compile(pattern, re.IGNORECASE)) == needs
+    assert triggers(pattern, re.IGNORECASE) == needs
+
+
+def test_a_pattern_is_compiled_when_it_is_first_tried() -> None:
+    pattern = lazy("(")
+    with pytest.raises(re.error):
+        pattern.search("")
+    with pytest.raises(re.error):
+        guarded("(")
 
 
 def test_nearly_every_rule_is_guarded() -> None:
     assert len(RULES) > 140
+    assert len(LISTS) > 5
     assert sum(rule.needs == {""} for rule in RULES) < 10
 
 
@@ -70,9 +89,13 @@ def test_letters_that_equal_an_ascii_one_count_as_it(text: str) -> None:
 def same(text: str) -> None:
     for rule in RULES:
         found, plain = rule.search(text), rule.pattern.search(text)
-        assert (found and found.span()) == (plain and plain.span()), rule.pattern.pattern
+        assert (found and found.span()) == (plain and plain.span()), rule.lazy.source
         spans = [match.span() for match in rule.finditer(text)]
         assert spans == [match.span() for match in rule.pattern.finditer(text)]
+    for rules in LISTS:
+        every = [(name, rule.pattern.search(text)) for name, rule in rules.rules]
+        wanted = [(name, match.span()) for name, match in every if match]
+        assert [(name, match.span()) for name, match in rules.matches(text)] == wanted
 
 
 def test_on_the_example_conversation(example_turns: list[dict[str, Any]]) -> None:

@@ -24,6 +24,7 @@ from ebbtide.analysis.facts import (
 from ebbtide.analysis.normalise import for_matching
 from ebbtide.analysis.sentiment import SentimentMeter, split_at_whitespace
 from ebbtide.analysis.signals import EnglishAdapter
+from ebbtide.analysis.spacy_import import import_spacy
 from ebbtide.analysis.temporal import describe, resolve_times
 from ebbtide.errors import ConfigError
 
@@ -269,7 +270,7 @@ def _model_directory(name: str) -> Path | None:
 
 
 def _load(name: str) -> Language:
-    import spacy
+    spacy = import_spacy()  # first: the others import it, too
 
     from ebbtide.analysis.attributes import with_looked_up_attributes
     from ebbtide.analysis.encoder import with_own_encoders

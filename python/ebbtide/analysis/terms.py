@@ -42,6 +42,8 @@ _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 # spaCy cuts "state-of-the-art" and "foo/bar"; these put the pieces together again.
 _COMPOUND = re.compile(r"[^\W_]+(?:[-._/:@+]+[^\W_]+)+")
+# Every one of them, and every address, has one of these before its end.
+_JOINED = re.compile(r"[-._/:@+][^\s<>\"]")
 
 
 def terms(doc: Doc) -> tuple[str, ...]:
@@ -83,6 +85,8 @@ def token_terms(token: Token) -> tuple[str, ...]:
 
 def _compounds(text: str) -> dict[int, int]:
     spans: dict[int, int] = {}
+    if _JOINED.search(text) is None:
+        return spans
     covered = 0
     matches = [*_URL.finditer(text), *_COMPOUND.finditer(text)]
     for match in sorted(matches, key=lambda item: (item.start(), -item.end())):

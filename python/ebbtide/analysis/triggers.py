@@ -1,21 +1,24 @@
-"""Patterns that are only tried where they can match.
+"""What a text must hold for a pattern to match it, read off the pattern itself.
 
-A turn is read with some two hundred patterns, and nearly all of them fail. Most
-need a literal piece of text to match at all ("replac" for "replaced ... with"), and
-whether a text holds any of a pattern's pieces is a set operation. The pieces are
-read off the pattern itself, so that a guard can never disagree with what it guards.
+So that a guard can never disagree with what it guards.
 """
 
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-__all__ = ["GuardedPattern", "guarded", "pieces_of", "triggers"]
+# The parser of patterns is no public module: without it, there are no guards.
+try:
+    from re import _constants as _re  # type: ignore[attr-defined]
+    from re import _parser  # type: ignore[attr-defined]
+except ImportError:
+    _re = _parser = None
 
-_SIZE = 3
+__all__ = ["SIZE", "triggers"]
+
+SIZE = 3
 """Characters of a piece."""
 
 _MOST = 48
@@ -24,57 +27,23 @@ _MOST = 48
 _ALWAYS: Final = frozenset([""])
 """Triggers of a pattern that may match any text; every text holds this piece."""
 
-# Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
-_FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
 _BY_FREQUENCY = " etaoinshrdlucmfwygpbvk'xqjz"
+_LOWER = [chr(code).lower() for code in range(128)]
 
 
-class GuardedPattern:
-    """A compiled pattern with the pieces of which a matching text has at least one.
+def triggers(pattern: str, flags: int = 0) -> frozenset[str]:
+    """Pieces of which every text that matches holds at least one; ``{""}`` if unknown.
 
-    Attributes:
-        pattern: The compiled pattern.
-        needs: The pieces; ``{""}`` where none are known.
+    Args:
+        pattern: The pattern.
+        flags: As for ``re.compile``.
+
+    Raises:
+        re.error: It is no pattern.
     """
-
-    __slots__ = ("needs", "pattern")
-
-    def __init__(self, pattern: re.Pattern[str]) -> None:
-        """Read the pieces off a compiled pattern."""
-        self.pattern = pattern
-        self.needs = triggers(pattern)
-
-    def search(self, text: str) -> re.Match[str] | None:
-        """As that of ``re.Pattern``."""
-        return None if self.needs.isdisjoint(pieces_of(text)) else self.pattern.search(text)
-
-    def finditer(self, text: str) -> Iterable[re.Match[str]]:
-        """As that of ``re.Pattern``."""
-        return () if self.needs.isdisjoint(pieces_of(text)) else self.pattern.finditer(text)
-
-
-def guarded(pattern: str, flags: int = 0) -> GuardedPattern:
-    """Compile a pattern with its guard; the arguments are those of ``re.compile``."""
-    return GuardedPattern(re.compile(pattern, flags))
-
-
-# One clause is read by all patterns before the next one is.
-@functools.lru_cache(maxsize=32)
-def pieces_of(text: str) -> frozenset[str]:
-    """Every run of three characters of a text, lower case, and the empty one."""
-    lower = text.lower() if text.isascii() else text.translate(_FOLDED).lower()
-    return frozenset(map("".join, zip(lower, lower[1:], lower[2:], strict=False))) | _ALWAYS
-
-
-def triggers(pattern: re.Pattern[str]) -> frozenset[str]:
-    """Pieces of which every text that matches holds at least one; ``{""}`` if unknown."""
-    try:
-        from re import _parser  # type: ignore[attr-defined]
-
-        parsed = _parser.parse(pattern.pattern, pattern.flags)
-    except (ImportError, AttributeError):  # not a public module: without it, no guards
+    if _parser is None:
         return _ALWAYS
-    best = _Sequence().read(parsed).best()
+    best = _Sequence().read(_parser.parse(pattern, flags)).best()
     return _ALWAYS if best is None else best
 
 
@@ -85,6 +54,8 @@ class _Sequence:
     for; ``found`` are sets of pieces of which one must occur each.
     """
 
+    __slots__ = ("exact", "found", "runs")
+
     def __init__(self) -> None:
         self.runs = [""]
         self.found: list[frozenset[str]] = []
@@ -92,7 +63,11 @@ class _Sequence:
 
     def read(self, parts: Iterable[tuple[Any, Any]]) -> _Sequence:
         for operation, argument in parts:
-            self._part(str(operation), argument)
+            if operation is _re.LITERAL and argument < len(_LOWER):
+                letter = _LOWER[argument]
+                self.runs = [run + letter for run in self.runs]
+            else:
+                self._part(operation, argument)
         return self
 
     def best(self) -> frozenset[str] | None:
@@ -102,17 +77,19 @@ class _Sequence:
             self.found, key=lambda pieces: (_commonness(pieces), sorted(pieces)), default=None
         )
 
-    def _part(self, operation: str, argument: Any) -> None:
-        if operation in ("AT", "ASSERT", "ASSERT_NOT"):
+    def _part(self, operation: Any, argument: Any) -> None:
+        if operation in (_re.AT, _re.ASSERT, _re.ASSERT_NOT):
             return  # they take up no characters
-        if operation in ("SUBPATTERN", "ATOMIC_GROUP"):
-            self.read(argument[-1] if operation == "SUBPATTERN" else argument)
-        elif operation == "BRANCH":
+        if operation is _re.SUBPATTERN:
+            self.read(argument[-1])
+        elif operation is _re.ATOMIC_GROUP:
+            self.read(argument)
+        elif operation is _re.BRANCH:
             self._alternatives([_Sequence().read(parts) for parts in argument[1]])
-        elif operation in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
+        elif operation in (_re.MAX_REPEAT, _re.MIN_REPEAT, _re.POSSESSIVE_REPEAT):
             self._repeat(*argument)
-        elif (letters := _letters(operation, argument)) is not None:
-            self._extend([letters])
+        elif operation is _re.IN and (letter := _letter(argument)) is not None:
+            self._extend([letter])
         else:
             self._gap()
 
@@ -157,13 +134,12 @@ class _Sequence:
             self.found.append(pieces)
 
 
-def _letters(operation: str, argument: Any) -> str | None:
-    """The one ASCII character, lower case, that a part stands for."""
-    codes = [argument] if operation == "LITERAL" else []
-    if operation == "IN" and all(str(kind) == "LITERAL" for kind, _ in argument):
-        codes = [code for _, code in argument]
-    letters = {chr(code).lower() for code in codes if code < 128}
-    return letters.pop() if len(letters) == 1 and all(code < 128 for code in codes) else None
+def _letter(choices: Iterable[tuple[Any, Any]]) -> str | None:
+    """The one ASCII character, lower case, that a set of characters stands for."""
+    if not all(kind is _re.LITERAL and code < len(_LOWER) for kind, code in choices):
+        return None
+    letters = {_LOWER[code] for _, code in choices}
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _pieces(strings: Iterable[str]) -> frozenset[str] | None:
@@ -174,17 +150,19 @@ def _pieces(strings: Iterable[str]) -> frozenset[str] | None:
 
 
 def _rarest(string: str) -> str | None:
-    pieces = [string[at : at + _SIZE] for at in range(len(string) - _SIZE + 1)]
-    return min(pieces, key=lambda piece: (_commonness([piece]), piece), default=None)
+    pieces = [string[at : at + SIZE] for at in range(len(string) - SIZE + 1)]
+    return min(pieces, key=lambda piece: (_share(piece), piece), default=None)
 
 
 def _commonness(pieces: Iterable[str]) -> float:
     """Roughly how often any of the pieces comes up in English."""
-    total = 0.0
-    for piece in sorted(pieces):
-        share = 1.0
-        for letter in piece:
-            rank = _BY_FREQUENCY.find(letter)
-            share /= 5 + (rank if rank >= 0 else len(_BY_FREQUENCY))
-        total += share
-    return total
+    return sum(map(_share, sorted(pieces)))
+
+
+@functools.lru_cache(maxsize=4096)
+def _share(piece: str) -> float:
+    share = 1.0
+    for letter in piece:
+        rank = _BY_FREQUENCY.find(letter)
+        share /= 5 + (rank if rank >= 0 else len(_BY_FREQUENCY))
+    return share

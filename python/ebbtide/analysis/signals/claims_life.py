@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_parts import (
     ADVERBS,
     SUBJECT,
@@ -19,7 +20,6 @@ from ebbtide.analysis.signals.values import (
     object_phrases,
     place_name,
 )
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["life_claims"]
 

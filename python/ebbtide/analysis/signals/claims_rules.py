@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.cues_constraint import CONSTRAINT, CONSTRAINT_NOT
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import action_phrase
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["constraint_claims"]
 
@@ -66,9 +66,7 @@ def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedCla
             "forbidden" if denied else "allowed",
         )
         return
-    if CONSTRAINT_NOT.search(clause.text) or not any(
-        rule.search(clause.text) for _, rule in CONSTRAINT
-    ):
+    if CONSTRAINT_NOT.search(clause.text) or not any(CONSTRAINT.matches(clause.text)):
         return
     match = _STATED.search(clause.text)
     if match and match.group("what").lower().strip() not in _PRONOUNS:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.text import Clause, Sentence
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["replacement_claims", "setting_claims"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.cues_preference import PREFERENCE_NOT
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import object_phrases
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["taste_claims"]
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 
-from ebbtide.analysis.triggers import GuardedPattern, guarded
+from ebbtide.analysis.patterns import PatternList, guarded
 
-__all__ = ["FIRST_PERSON", "Rule", "rules"]
-
-Rule = tuple[str, GuardedPattern]
+__all__ = ["FIRST_PERSON", "rules"]
 
 FIRST_PERSON = r"(?:I|we)"
 
 
-def rules(*pairs: tuple[str, str]) -> tuple[Rule, ...]:
-    """Compile (name, pattern) pairs, ignoring case."""
-    return tuple((name, guarded(pattern, re.IGNORECASE)) for name, pattern in pairs)
+def rules(*pairs: tuple[str, str]) -> PatternList:
+    """A list of (name, pattern) pairs that ignore case."""
+    return PatternList((name, guarded(pattern, re.IGNORECASE)) for name, pattern in pairs)

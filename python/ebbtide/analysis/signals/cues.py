@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.cue_rule import rules
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["CORRECTION", "CORRECTION_NOT", "PAST_STATE", "REPLACEMENT", "REPLACEMENT_NOT"]
 

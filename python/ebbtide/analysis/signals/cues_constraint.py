@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.cue_rule import FIRST_PERSON, rules
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["CONSTRAINT", "CONSTRAINT_NOT"]
 

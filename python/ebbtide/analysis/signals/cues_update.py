@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.cue_rule import rules
-from ebbtide.analysis.triggers import guarded
 
 __all__ = ["UPDATE", "UPDATE_NOT"]
 

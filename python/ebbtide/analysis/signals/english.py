@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ebbtide.analysis.facts import SIGNALS, Cue, TurnText
 from ebbtide.analysis.language import SignalReading
 from ebbtide.analysis.normalise import for_matching
+from ebbtide.analysis.patterns import GuardedPattern, PatternList
 from ebbtide.analysis.signals.acknowledgement import acknowledgement_span, is_social
 from ebbtide.analysis.signals.claims import read_claims
-from ebbtide.analysis.signals.cue_rule import Rule
 from ebbtide.analysis.signals.cues import (
     CORRECTION,
     CORRECTION_NOT,
@@ -24,7 +24,6 @@ from ebbtide.analysis.signals.cues_update import UPDATE, UPDATE_NOT
 from ebbtide.analysis.signals.states import current_state_cues
 from ebbtide.analysis.signals.text import Clause, Sentence, mask, sentences
 from ebbtide.analysis.terms import terms, token_terms
-from ebbtide.analysis.triggers import GuardedPattern, pieces_of
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -104,14 +103,9 @@ def _ordered(text: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Cue
 
 
 def _matches(
-    signal: str, text: str, offset: int, rules: tuple[Rule, ...], veto: GuardedPattern | None
+    signal: str, text: str, offset: int, rules: PatternList, veto: GuardedPattern | None
 ) -> Iterator[tuple[str, int, int, str]]:
-    pieces = pieces_of(text)
-    matches = [
-        (name, match.span())
-        for name, rule in rules
-        if not rule.needs.isdisjoint(pieces) and (match := rule.pattern.search(text))
-    ]
+    matches = [(name, match.span()) for name, match in rules.matches(text)]
     vetoed = [match.span() for match in veto.finditer(text)] if veto and matches else []
     for name, (start, end) in matches:
         if any(first < end and start < last for first, last in vetoed):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ebbtide.analysis.normalise import word_set
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.text import Clause
-from ebbtide.analysis.triggers import guarded
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

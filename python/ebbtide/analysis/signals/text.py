@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ebbtide.analysis.patterns import guarded
+
 __all__ = ["Clause", "Sentence", "mask", "sentences"]
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
@@ -125,7 +127,7 @@ _RHETORICAL = re.compile(
     r"|who (?:knows|knew|cares)|why not|really|seriously|right|what)\s*[!?]*\?[!?]*$",
     re.IGNORECASE,
 )
-_REQUEST = re.compile(
+_REQUEST = guarded(
     r"^(?:(?:please|so|and|ok|okay|hey|also|well)[\s,]+)*(?:can you\s+|could you\s+)?"
     r"(?:please\s+)?(?:tell me|let me know (?:what|which|where|when|who|whether"
     "|if you (?:have (?!any (?:other |more )?questions)|know))"
@@ -145,7 +147,7 @@ _UNREAL = re.compile(
     r"|(?:not|isn't) true that)\b|\b\w+'d (?!better|rather)",
     re.IGNORECASE,
 )
-_REPORTED = re.compile(
+_REPORTED = guarded(
     r"\b(?:(?:he|she|they|who|people|someone|everyone|[A-Z][a-z]+|\w+'s? (?:mom|dad|boss|friend)"
     r"|(?:[Mm]y|[Tt]he|[Oo]ur|[Hh]is|[Hh]er) \w+)\s+(?:\w+ly\s+)?"
     r"(?:said|says|say|thinks?|thought|claims?|claimed"

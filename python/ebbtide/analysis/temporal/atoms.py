@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from ebbtide.analysis.patterns import lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.tense import tense_near
 from ebbtide.analysis.temporal.vocabulary import (
@@ -64,45 +65,43 @@ _NOT_A_COUNT = (
 _PREFIX_WEEKDAY = r"(?:\b" + WEEKDAY.replace("?P<weekday>", "?:") + r"\b\.?,?\s+(?:the\s+)?)?"
 _TH = r"(?:st|nd|rd|th)"
 
-_ISO = re.compile(
+_ISO = lazy(
     r"(?<![\d.\-/])(?P<year>(?:1[89]|20)\d\d)(?P<sep>[-/])(?P<mon>0?[1-9]|1[0-2])(?P=sep)"
     rf"{DAY}(?![\d\-/])"
 )
-_SLASH = re.compile(
+_SLASH = lazy(
     r"(?<![\d.\-/])(?P<one>\d{1,2})(?P<sep>[-/.])(?P<two>\d{1,2})(?P=sep)"
     r"(?P<year>(?:1[89]|20)\d\d|\d\d)(?![\d\-/]|\.\d)"
 )
-_DAY_MONTH = re.compile(
+_DAY_MONTH = lazy(
     rf"(?P<between>\bbetween\s+(?:the\s+)?)?{_PREFIX_WEEKDAY}(?<![\d.,:/$-])\b{DAY}(?P<th>{_TH})?"
     rf"(?:[^\S\n]*(?:-|–|to|until|through|(?(between)and|(?!)))[^\S\n]*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?)?"
     rf"[^\S\n]*(?:of\s+)?{MONTH}\b\.?{_SHORT_YEAR}?",
     _I,
 )
-_MONTH_DAY = re.compile(
+_MONTH_DAY = lazy(
     rf"(?P<between>\bbetween\s+(?:the\s+)?)?{_PREFIX_WEEKDAY}\b{MONTH}\b\.?[^\S\n]*(?:the\s+)?{DAY}(?P<th>{_TH})?"
     rf"(?:[^\S\n]*(?:-|–|to|until|through|(?(between)and|(?!)))[^\S\n]*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?"
     rf"(?![\d:]|[^\S\n]*(?:am|pm)\b))?{_NOT_A_COUNT}{_SHORT_YEAR}?",
     _I,
 )
-_MONTH_YEAR = re.compile(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
-_MONTH_ONLY = re.compile(
-    rf"(?:\b(?P<mod>last|this past|this|next)\s+)?\b{MONTH}\b\.?(?!['’]s\b)", _I
-)
-_YEAR_ONLY = re.compile(rf"(?<![\w$€£.,#/:-]){YEAR}(?![\d/:%-]|[.,]\d|s\b){_NOT_A_COUNT}")
-_DECADE = re.compile(
+_MONTH_YEAR = lazy(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
+_MONTH_ONLY = lazy(rf"(?:\b(?P<mod>last|this past|this|next)\s+)?\b{MONTH}\b\.?(?!['’]s\b)", _I)
+_YEAR_ONLY = lazy(rf"(?<![\w$€£.,#/:-]){YEAR}(?![\d/:%-]|[.,]\d|s\b){_NOT_A_COUNT}")
+_DECADE = lazy(
     r"(?<![\w$.])(?:(?:the\s+)?(?P<century>1[89]|20)(?P<tens>\d0)['’]?s|"
     r"the\s+['’](?P<short>\d0)s|the\s+(?P<bare>[5-9]0)['’]?s|"
     r"the\s+(?P<word>fifties|sixties|seventies|eighties|nineties))\b",
     _I,
 )
 _DECADE_WORDS = {"fifties": 50, "sixties": 60, "seventies": 70, "eighties": 80, "nineties": 90}
-_SEASON = re.compile(
+_SEASON = lazy(
     r"\b(?:(?P<mod>last|this past|this coming|this|next|the)\s+)?"
     r"(?P<season>spring|summer|fall|autumn|winter)\b"
     rf"(?!\s+(?:water|cleaning|roll|onion|down|off|apart|asleep|in love|for)\b){_COMMA_YEAR}?",
     _I,
 )
-_HOLIDAY = re.compile(
+_HOLIDAY = lazy(
     r"\b(?:(?P<mod>last|this past|this coming|this|next)\s+(?:year['’]s\s+)?)?(?:the\s+)?"
     r"(?P<name>"
     + "|".join(
@@ -113,10 +112,8 @@ _HOLIDAY = re.compile(
     rf"(?:{_COMMA_YEAR}|{BREAK})",
     _I,
 )
-_THE_NTH = re.compile(
-    rf"\bthe\s+{DAY}{_TH}(?:\s+of\s+(?P<mod>this|last|next|the)\s+month|{BREAK})", _I
-)
-_BREAK = re.compile(BREAK)
+_THE_NTH = lazy(rf"\bthe\s+{DAY}{_TH}(?:\s+of\s+(?P<mod>this|last|next|the)\s+month|{BREAK})", _I)
+_BREAK = lazy(BREAK)
 _AMBIGUOUS_MONTHS = {"march", "april", "may", "june", "august"}
 
 
@@ -393,9 +390,9 @@ def calendar_atoms(text: str, anchor: date | None) -> Iterator[Atom]:
         yield from finder.holidays()
 
 
-_MONTH_HINT = re.compile(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
-_SEASON_HINT = re.compile(r"spring|summer|fall|autumn|winter")
-_HOLIDAY_HINT = re.compile(
+_MONTH_HINT = lazy(r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
+_SEASON_HINT = lazy(r"spring|summer|fall|autumn|winter")
+_HOLIDAY_HINT = lazy(
     r"new year|mas\b|mas |christmas|boxing|hallow|valentin|patrick|cinco|juneteenth|independence|"
     r"fourth|4th|veteran|earth|king day|mlk|president|mother|father|memorial|labor|thanksg|"
     r"black fri|good fri|easter|juneteenth"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import date, timedelta
 
+from ebbtide.analysis.patterns import LazyPattern, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom
 from ebbtide.analysis.temporal.relative import shift
@@ -39,39 +40,39 @@ _SUPPORT = {
     "period": r"(?!)",
     "never": r"(?!)",
 }
-_SUPPORT_PATTERNS = {kind: re.compile(pattern, _I) for kind, pattern in _SUPPORT.items()}
+_SUPPORT_PATTERNS = {kind: lazy(pattern, _I) for kind, pattern in _SUPPORT.items()}
 
-_NEIGHBOUR = re.compile(
+_NEIGHBOUR = lazy(
     rf"\b(?:the\s+)?(?:last\s+)?(?:(?P<unit>day|night|evening|morning|weekend|week|month|year)|{WEEKDAY})\s+"
     r"(?P<side>before|after|following|prior\s+to|preceding|of)\s+(?:the\s+)?$",
     _I,
 )
-_COUNTED = re.compile(
+_COUNTED = lazy(
     rf"\b{NUMBER}\s+{UNIT}\s+(?P<side>before|after|prior\s+to|from|earlier\s+than)\s+$", _I
 )
-_PART = re.compile(
+_PART = lazy(
     r"\b(?:the\s+)?(?P<part>early|mid|late|beginning|start|middle|end|first\s+half|second\s+half)(?:[-\s]+|\s+)"
     r"(?:(?:in|of)\s+)?(?:the\s+)?$",
     _I,
 )
-_ORDINAL = re.compile(
+_ORDINAL = lazy(
     rf"\b(?:the\s+)?(?P<ordinal>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+"
     rf"(?:(?P<unit>week|weekend|day)|{WEEKDAY})\s+(?:of|in)\s+(?:the\s+)?$",
     _I,
 )
-_BOUND = re.compile(
+_BOUND = lazy(
     r"\b(?P<word>ever\s+since|since|until|till|before|prior\s+to|after|by|as\s+of|up\s+to)\s+"
     r"(?:the\s+(?:end\s+of\s+)?)?$",
     _I,
 )
-_FROM_ON = re.compile(r"\bfrom\s+$", _I)
-_ONWARDS = re.compile(r"\s*(?:onwards?|on)\b(?!\s+(?:the|my|a)\b)", _I)
-_BETWEEN = re.compile(r"\bbetween\s+(?:the\s+)?$", _I)
-_FROM = re.compile(r"\bfrom\s+$", _I)
-_JOIN = re.compile(r"\s*(?P<join>-|–|—|to|until|till|through|thru|and)\s*(?:the\s+)?", _I)
+_FROM_ON = lazy(r"\bfrom\s+$", _I)
+_ONWARDS = lazy(r"\s*(?:onwards?|on)\b(?!\s+(?:the|my|a)\b)", _I)
+_BETWEEN = lazy(r"\bbetween\s+(?:the\s+)?$", _I)
+_FROM = lazy(r"\bfrom\s+$", _I)
+_JOIN = lazy(r"\s*(?P<join>-|–|—|to|until|till|through|thru|and)\s*(?:the\s+)?", _I)
 _PARTS = {"early": "early", "beginning": "early", "start": "early", "mid": "mid",
           "middle": "mid", "late": "late", "end": "late"}  # fmt: skip
-_ALONE = re.compile(
+_ALONE = lazy(
     r"\bthe\s+(?P<unit>day|night|weekend|week|month|year)\s+before(?=\s*(?:[.,;!?)]|$))", _I
 )
 
@@ -298,7 +299,7 @@ def _bound(match: re.Match[str], atom: Atom, anchor: date | None) -> Atom | None
 
 
 _OPERATORS: tuple[
-    tuple[re.Pattern[str], Callable[[re.Match[str], Atom, date | None], Atom | None]], ...
+    tuple[LazyPattern, Callable[[re.Match[str], Atom, date | None], Atom | None]], ...
 ] = (
     (_ORDINAL, _ordinal),
     (_COUNTED, _counted),

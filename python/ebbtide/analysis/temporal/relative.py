@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
+from ebbtide.analysis.patterns import LazyPattern, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom
 from ebbtide.analysis.temporal.tense import tense_near
@@ -23,7 +24,7 @@ from ebbtide.analysis.temporal.vocabulary import (
 __all__ = ["relative_atoms", "shift"]
 
 _I = re.IGNORECASE
-_WORDS = re.compile(
+_WORDS = lazy(
     r"\b(?:(?P<two_back>(?:the\s+)?day\s+before\s+yesterday)|"
     r"(?P<two_on>(?:the\s+)?day\s+after\s+tomorrow)|"
     rf"(?P<minus>yesterday{PART_OF_DAY}?|last\s+(?:night|evening))|"
@@ -33,63 +34,61 @@ _WORDS = re.compile(
     _I,
 )
 _OFFSETS = {"two_back": -2, "two_on": 2, "minus": -1, "plus": 1, "zero": 0}
-_PERIOD = re.compile(
+_PERIOD = lazy(
     r"\b(?:(?:earlier|later|sometime)\s+)?(?P<mod>last|this\s+past|this\s+coming|this|next)\s+"
     r"(?P<unit>weekend|week|month|year|decade)\b(?!s?\s+old\b)",
     _I,
 )
-_BEFORE_LAST = re.compile(
+_BEFORE_LAST = lazy(
     rf"\b(?:the\s+)?(?:(?P<unit>week|weekend|month|year)|{WEEKDAY})\s+before\s+last\b", _I
 )
-_THE_WEEKEND = re.compile(r"\b(?:over|on|at|during)\s+the\s+weekend\b", _I)
-_THE_PERIOD = re.compile(r"\bthe\s+(?P<unit>week|month|year)\b", _I)
-_AGO = re.compile(
+_THE_WEEKEND = lazy(r"\b(?:over|on|at|during)\s+the\s+weekend\b", _I)
+_THE_PERIOD = lazy(r"\bthe\s+(?P<unit>week|month|year)\b", _I)
+_AGO = lazy(
     rf"\b{NUMBER}\s+{UNIT}(?P<half>\s+and\s+a\s+half)?(?:\s+or\s+(?P<or>two|so))?\s+"
     r"(?:ago|back)\b(?!\s+(?:to|home|together)\b)(?:\s+(?:today|now))?",
     _I,
 )
-_IN = re.compile(
+_IN = lazy(
     rf"\bin\s+(?:the\s+next\s+)?{NUMBER}\s+{UNIT}(?P<time>['’]?\s+time)?\b(?!\s+(?:old|of)\b|-)", _I
 )
-_FROM_NOW = re.compile(rf"\b{NUMBER}\s+{UNIT}\s+from\s+(?:now|today)\b", _I)
-_NOT_AHEAD = re.compile(
+_FROM_NOW = lazy(rf"\b{NUMBER}\s+{UNIT}\s+from\s+(?:now|today)\b", _I)
+_NOT_AHEAD = lazy(
     r"(?:times?|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$", _I
 )
-_WINDOW = re.compile(
+_WINDOW = lazy(
     r"(?:\b(?:for|over|during|in|within|throughout|across)\s+)?\b(?:the|these|this)?\s*"
     rf"\b(?P<mod>last|past|previous|next|coming)\s+{NUMBER}\s+{UNIT}\b",
     _I,
 )
-_PAST_UNIT = re.compile(
+_PAST_UNIT = lazy(
     r"\b(?:(?:for|over|during|in|within|throughout)\s+the\s+(?:last|past)|(?:the|this)\s+past)\s+"
     r"(?P<unit>week|month|year|decade)\b",
     _I,
 )
-_DURATION = re.compile(
-    rf"\bfor\s+(?:the\s+)?{NUMBER}\s+{UNIT}\b(?!['’-]|\s+old\b)(?:\s+now\b)?", _I
-)
-_SO_FAR = re.compile(rf"\b{NUMBER}\s+{UNIT}\s+now\b", _I)
-_AGO_TRIGGER = re.compile(r"\b(?:ago|back)\b", _I)
-_NOW_TRIGGER = re.compile(r"\b(?:days|weeks?|wks?|months?|years?|yrs?)\s+now\b", _I)
-_FROM_NOW_TRIGGER = re.compile(r"\bfrom\s+(?:now|today)\b", _I)
-_WITHIN = re.compile(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
-_DAY_OF_WEEK = re.compile(
+_DURATION = lazy(rf"\bfor\s+(?:the\s+)?{NUMBER}\s+{UNIT}\b(?!['’-]|\s+old\b)(?:\s+now\b)?", _I)
+_SO_FAR = lazy(rf"\b{NUMBER}\s+{UNIT}\s+now\b", _I)
+_AGO_TRIGGER = lazy(r"\b(?:ago|back)\b", _I)
+_NOW_TRIGGER = lazy(r"\b(?:days|weeks?|wks?|months?|years?|yrs?)\s+now\b", _I)
+_FROM_NOW_TRIGGER = lazy(r"\bfrom\s+(?:now|today)\b", _I)
+_WITHIN = lazy(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
+_DAY_OF_WEEK = lazy(
     r"(?<!['’\w-])(?:(?P<mod>last|this\s+past|past|this\s+coming|coming|this|next|on|by|until|till|"
     r"since|before|after|from)\s+)?"
     rf"(?P<name>{WEEKDAY})\b\.?(?!['’]?s\b\s+(?:off|are|were)\b)"
     rf"(?P<part>{PART_OF_DAY}\b(?!s))?(?:\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?",
     _I,
 )
-_WEEK_DAY = re.compile(
+_WEEK_DAY = lazy(
     rf"\b(?P<week>last|this|next)\s+week(?:,|\s+on)?\s+(?P<name>{WEEKDAY})\b{PART_OF_DAY}?", _I
 )
-_SKIP_BEFORE = re.compile(
+_SKIP_BEFORE = lazy(
     r"(?:\b(?:every|each|most|all|a|an|one|some|any|per|another|other|random|typical|usual)\s+|"
     r"(?<![.!?:,;\n])(?<!^)\s[A-Z][a-z]+\s+)$"
 )
-_ALONE = re.compile(rf"(?![ \t*]*:){BREAK}")
-_NTH_BEFORE = re.compile(r"\b(?:first|second|third|fourth|fifth|1st|2nd|3rd|4th)\s+$", _I)
-_CONNECTORS = re.compile(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
+_ALONE = lazy(rf"(?![ \t*]*:){BREAK}")
+_NTH_BEFORE = lazy(r"\b(?:first|second|third|fourth|fifth|1st|2nd|3rd|4th)\s+$", _I)
+_CONNECTORS = lazy(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
 
 
 def shift(day: date, unit: str, count: float) -> date:
@@ -130,7 +129,7 @@ class _Finder:
     def atom(self, match: re.Match[str], first: date, last: date, grain: str) -> Atom:
         return Atom(*match.span(), first, last, grain, kind="relative")
 
-    def near(self, pattern: re.Pattern[str], trigger: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    def near(self, pattern: LazyPattern, trigger: LazyPattern) -> Iterator[re.Match[str]]:
         """Matches that end in a trigger word; only its surroundings are searched.
 
         A pattern that begins with a number word is tried at every word, which on
@@ -331,9 +330,9 @@ def _guarded(atoms: Iterator[Atom]) -> Iterator[Atom]:
 
 
 _RUNS = (
-    (re.compile(r"yesterday|tomorrow|today|tonight|last|this"), "words"),
-    (re.compile(r"week|month|year|decade|before last"), "periods"),
-    (re.compile(r"\b(?:ago|back|from now|from today|in)\b"), "counts"),
-    (re.compile(r"\b(?:last|past|previous|next|coming|within|for|now)\b"), "windows"),
-    (re.compile(r"mon|tue|wed|thu|fri|sat|sun"), "weekdays"),
+    (lazy(r"yesterday|tomorrow|today|tonight|last|this"), "words"),
+    (lazy(r"week|month|year|decade|before last"), "periods"),
+    (lazy(r"\b(?:ago|back|from now|from today|in)\b"), "counts"),
+    (lazy(r"\b(?:last|past|previous|next|coming|within|for|now)\b"), "windows"),
+    (lazy(r"mon|tue|wed|thu|fri|sat|sun"), "weekdays"),
 )

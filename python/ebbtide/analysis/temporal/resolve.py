@@ -6,19 +6,20 @@ import re
 from datetime import date, datetime
 
 from ebbtide.analysis.facts import TimeExpression
+from ebbtide.analysis.normalise import word_set
+from ebbtide.analysis.patterns import folded
 from ebbtide.analysis.temporal.atoms import Atom, calendar_atoms
 from ebbtide.analysis.temporal.compose import compose, narrative_atoms
 from ebbtide.analysis.temporal.relative import relative_atoms
 
 __all__ = ["resolve_times"]
 
-# One cheap scan settles most turns: without such a piece there is no date.
-_HINT = re.compile(
-    r"\d|days?\b|today|tonight|yesterday|tomorrow|morning|afternoon|evening|night|week|month|year|"
-    r"decade|ago\b|back\b|fortnight|summer|winter|spring|autumn|fall\b|mon|tue|wed|thu|fri|sat|"
-    r"sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mas\b|easter|hallow|thanksg|valentin|"
-    r"new year|juneteenth|cinco|ties\b|hour|minute",
-    re.IGNORECASE,
+# Looking for pieces settles most turns: without one of them there is no date.
+_DIGIT = re.compile(r"\d")
+_HINTS = word_set(
+    """day night tomorrow morning noon evening week month year decade ago back summer winter spring
+    autumn fall mon tue wed thu fri sat sun jan feb mar apr may jun jul aug sep oct nov dec mas
+    easter hallow thanksg valentin juneteenth cinco ties hour minute"""
 )
 
 
@@ -74,7 +75,8 @@ def resolve_times(text: str, anchor: datetime | None) -> tuple[TimeExpression, .
         >>> found[0].text, found[0].first
         ('yesterday', '2023-05-07')
     """
-    if _HINT.search(text) is None:
+    lower = folded(text)
+    if not any(hint in lower for hint in _HINTS) and _DIGIT.search(text) is None:
         return ()
     day = anchor.date() if anchor is not None else None
     candidates = list(calendar_atoms(text, day))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from ebbtide.analysis.patterns import lazy
+
 __all__ = ["tense_near"]
 
 _FUTURE = (
@@ -30,12 +32,12 @@ _PAST = (
     r"(?!need|feed|speed|indeed|breed|seed|bleed|excited|interested|stoked|tired|united|"
     r"scared|hundred|sacred|wicked|naked|succeed|proceed|exceed|supposed|embed)[a-z]{2,}ed"
 )
-_CUE = re.compile(
+_CUE = lazy(
     rf"\b(?P<past>was|were|did|had) (?:planning|going to|supposed|scheduled)\b"
     rf"|\b(?P<future>{_FUTURE})\b|(?P<clitic>{_FUTURE_CLITIC})|\b(?P<past2>{_PAST})\b",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
+_SENTENCE_END = lazy(r"[.!?;](?=\s)|\n")
 
 
 def tense_near(text: str, start: int, end: int) -> str:

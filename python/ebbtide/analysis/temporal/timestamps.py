@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
+from ebbtide.analysis.patterns import lazy
 from ebbtide.analysis.temporal.vocabulary import MONTHS
 from ebbtide.errors import InputError
 
@@ -20,7 +21,7 @@ _FORMS = (
 _CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d))?\s*(?P<half>[ap]\.?m\.?)?"
 _DATE = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?\s+(?P<month>[a-z]+)\.?,?\s+(?P<year>\d{4})"
 _PATTERNS = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy(pattern, re.IGNORECASE)
     for pattern in (
         rf"{_CLOCK}\s+on\s+{_DATE}",
         rf"{_DATE}(?:,?\s+(?:at\s+)?{_CLOCK})?",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ebbtide.analysis.patterns import lazy
+
 __all__ = [
     "BREAK",
     "DAY",
@@ -84,7 +86,7 @@ BREAK = (
     r"night)\b)"
 )
 
-_RANGE = re.compile(r"\s*(?:-|–|\bto\b|\bor\b)\s*")
+_RANGE = lazy(r"\s*(?:-|–|\bto\b|\bor\b)\s*")
 
 
 def _number(word: str) -> float:

@@ -1,0 +1,153 @@
+"""Patterns that are compiled when they are first tried, and only tried where they can match.
+
+A turn is read with some two hundred patterns, and nearly all of them fail. Most need a
+literal piece of text to match at all ("replac" for "replaced ... with"), and whether a
+text holds any of a pattern's pieces is a set operation. Compiling them all would take
+longer than anything else on the way to the first turn.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ebbtide.analysis.triggers import SIZE, triggers
+
+__all__ = ["GuardedPattern", "LazyPattern", "PatternList", "folded", "guarded", "lazy", "pieces_of"]
+
+# Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
+_FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
+_ALWAYS: Final = frozenset([""])
+
+
+class LazyPattern:
+    """A pattern that is compiled when it is first tried.
+
+    Attributes:
+        source: The pattern as it is written.
+        flags: Flags of the ``re`` module.
+    """
+
+    __slots__ = ("_compiled", "flags", "source")
+
+    def __init__(self, source: str, flags: int = 0) -> None:
+        """Keep a pattern; nothing is compiled yet."""
+        self.source = source
+        self.flags = flags
+        self._compiled: re.Pattern[str] | None = None
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        if self._compiled is None:
+            self._compiled = re.compile(self.source, self.flags)
+        return self._compiled
+
+    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As that of ``re.Pattern``."""
+        return self.pattern.search(text, start, end)
+
+    def match(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As that of ``re.Pattern``."""
+        return self.pattern.match(text, start, end)
+
+    def fullmatch(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
+        """As that of ``re.Pattern``."""
+        return self.pattern.fullmatch(text, start, end)
+
+    def finditer(
+        self, text: str, start: int = 0, end: int = sys.maxsize
+    ) -> Iterator[re.Match[str]]:
+        """As that of ``re.Pattern``."""
+        return self.pattern.finditer(text, start, end)
+
+    def split(self, text: str, most: int = 0) -> list[str]:
+        """As that of ``re.Pattern``."""
+        return self.pattern.split(text, most)
+
+
+class GuardedPattern:
+    """A pattern with the pieces of which a matching text has at least one.
+
+    Attributes:
+        lazy: The pattern, compiled when a text first has such a piece.
+        needs: The pieces; ``{""}`` where none are known.
+    """
+
+    __slots__ = ("lazy", "needs")
+
+    def __init__(self, source: str, flags: int = 0) -> None:
+        """Read the pieces off a pattern."""
+        self.lazy = LazyPattern(source, flags)
+        self.needs = triggers(source, flags)
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The compiled pattern."""
+        return self.lazy.pattern
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """As that of ``re.Pattern``."""
+        return None if self.needs.isdisjoint(pieces_of(text)) else self.lazy.pattern.search(text)
+
+    def finditer(self, text: str) -> Iterable[re.Match[str]]:
+        """As that of ``re.Pattern``."""
+        return () if self.needs.isdisjoint(pieces_of(text)) else self.lazy.pattern.finditer(text)
+
+
+class PatternList:
+    """Named patterns, of which only those are looked at that a text has a piece of.
+
+    Attributes:
+        rules: The names and their patterns, in order.
+    """
+
+    __slots__ = ("_by_piece", "_pieces", "rules")
+
+    def __init__(self, rules: Iterable[tuple[str, GuardedPattern]]) -> None:
+        """Note for each piece whose it is."""
+        self.rules = tuple(rules)
+        by_piece: dict[str, list[int]] = {}
+        for number, (_, rule) in enumerate(self.rules):
+            for piece in sorted(rule.needs):
+                by_piece.setdefault(piece, []).append(number)
+        self._by_piece = by_piece
+        self._pieces = frozenset(by_piece)
+
+    def matches(self, text: str) -> Iterator[tuple[str, re.Match[str]]]:
+        """Each rule's first match, in the order of the rules."""
+        found = self._pieces & pieces_of(text)
+        if not found:
+            return
+        for number in sorted({number for piece in found for number in self._by_piece[piece]}):
+            name, rule = self.rules[number]
+            match = rule.lazy.pattern.search(text)
+            if match is not None:
+                yield name, match
+
+
+def guarded(pattern: str, flags: int = 0) -> GuardedPattern:
+    """A pattern with its guard; the arguments are those of ``re.compile``."""
+    return GuardedPattern(pattern, flags)
+
+
+def lazy(pattern: str, flags: int = 0) -> LazyPattern:
+    """A pattern to be compiled later; the arguments are those of ``re.compile``."""
+    return LazyPattern(pattern, flags)
+
+
+def folded(text: str) -> str:
+    """In lower case, with what ``re.IGNORECASE`` takes for an ASCII letter as that letter."""
+    return text.lower() if text.isascii() else text.translate(_FOLDED).lower()
+
+
+# One clause is read by all patterns before the next one is.
+@functools.lru_cache(maxsize=32)
+def pieces_of(text: str) -> frozenset[str]:
+    """Every run of three characters of a text, lower case, and the empty one."""
+    lower = folded(text)
+    runs = [lower[at:] for at in range(SIZE)]
+    return frozenset(map("".join, zip(*runs, strict=False))) | _ALWAYS
