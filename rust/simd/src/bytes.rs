@@ -100,8 +100,9 @@ impl ByteWeights {
         for first in (0..rows).step_by(NEAR) {
             let near = first..rows.min(first + NEAR);
             for column in (0..self.columns).step_by(SIDE) {
-                // The next panels come from far; with one block there is no time for that.
-                if near.len() > SIDE && column + SIDE < self.columns {
+                // Tiles are done before the next panels have come from far; with one block
+                // there is no time to ask for them.
+                if tiles.is_some() && near.len() > SIDE && column + SIDE < self.columns {
                     let (left, right) = self.panels_at(column + SIDE);
                     prefetch(left);
                     prefetch(right);

@@ -110,27 +110,45 @@ unsafe fn at(x: &[Four], k: usize) -> i32 {
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
 pub fn avx512(weights: &ByteWeights, column: usize, x: &[u8], count: usize, sums: &mut Sums) {
     let (left, right) = weights.panels_at(column);
+    // The panels after these may come from far, and take as long as the products of a block:
+    // each group of rows asks for its share of them meanwhile.
+    let mut next = right.as_ptr_range().end;
+    let share = 2 * left.len() / count.div_ceil(WIDE).max(1);
     for (x, sums) in groups::<WIDE>(weights.inner, x, count, sums) {
-        let lanes = panels(left, right, rows(weights.inner, x));
+        let lanes = panels(left, right, rows(weights.inner, x), (next, share));
         for (lanes, sums) in lanes.iter().zip(sums) {
             for (sum, out) in lanes.iter().zip(sums.chunks_exact_mut(PANEL)) {
                 // SAFETY: sixteen writable numbers; the stores ask for no alignment.
                 unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), *sum) };
             }
         }
+        next = next.wrapping_add(share);
     }
 }
 
+/// Sums of the columns of two panels; meanwhile asks for so many steps from a place on, at most
+/// two for each that is multiplied.
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vnni")]
-fn panels(left: &[Step], right: &[Step], x: [&[Four]; WIDE]) -> [[__m512i; 2]; WIDE] {
+fn panels(
+    left: &[Step],
+    right: &[Step],
+    x: [&[Four]; WIDE],
+    (next, share): (*const Step, usize),
+) -> [[__m512i; 2]; WIDE] {
     let mut lanes = [[_mm512_setzero_si512(); 2]; WIDE];
     assert!(x.iter().all(|x| x.len() == left.len()));
-    for (k, (left, right)) in left.iter().zip(right).enumerate() {
+    for (k, (l, r)) in left.iter().zip(right).enumerate() {
+        for step in [k, k + left.len()] {
+            if step < share {
+                // The address is only asked for, whatever lies there.
+                _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(step).cast());
+            }
+        }
         // SAFETY: 64 readable bytes each; the loads ask for no alignment.
         let both = unsafe {
             [
-                _mm512_loadu_si512(left.0.as_ptr().cast()),
-                _mm512_loadu_si512(right.0.as_ptr().cast()),
+                _mm512_loadu_si512(l.0.as_ptr().cast()),
+                _mm512_loadu_si512(r.0.as_ptr().cast()),
             ]
         };
         for (lanes, x) in lanes.iter_mut().zip(x) {
