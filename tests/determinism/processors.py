@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["output", "without_avx512"]
+__all__ = ["output", "without_avx", "without_avx512"]
 
 _WIDE = """
 import numpy
@@ -26,19 +26,33 @@ def without_avx512() -> list[str]:
     QEMU's user mode, else valgrind: both make up the processor that a program asks about,
     and valgrind 3.19 knows no AVX-512. Skips the test where neither is installed.
     """
-    qemu = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
-    if qemu is not None:
+    if (qemu := _qemu()) is not None:
         emulator = [qemu, "-cpu", "Haswell"]
     elif (valgrind := shutil.which("valgrind")) is not None:
         emulator = [valgrind, "--tool=none", "--quiet"]
     else:
         pytest.skip("neither qemu-x86_64 nor valgrind here to stand for an older processor")
+    return _checked(emulator, "Haswell", avx2=True)
+
+
+def without_avx() -> list[str]:
+    """The same for a processor of 2008, whose registers have sixteen bytes."""
+    if (qemu := _qemu()) is None:
+        pytest.skip("no qemu-x86_64 here to stand for a processor without AVX")
+    return _checked([qemu, "-cpu", "Nehalem"], "Nehalem", avx2=False)
+
+
+def _qemu() -> str | None:
+    return shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
+
+
+def _checked(emulator: Sequence[str], name: str, *, avx2: bool) -> list[str]:
     # OpenBLAS is told what it runs on, not left to find out.
-    command = ["env", "OPENBLAS_CORETYPE=Haswell", *emulator]
+    command = ["env", f"OPENBLAS_CORETYPE={name}", *emulator]
     told = subprocess.run(
         [*command, sys.executable, "-c", _WIDE], capture_output=True, text=True, check=True
     )
-    assert told.stdout.split() == ["True", "False"]
+    assert told.stdout.split() == [str(avx2), "False"]
     return command
 
 

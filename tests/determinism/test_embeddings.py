@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ebbtide.analysis.canonical import canonical_passages
 from ebbtide.analysis.embedding import ModelEmbedder, Passage
 from ebbtide.evals.datasets import load_conversations
 
-from .processors import output, without_avx512
+from .processors import output, without_avx, without_avx512
 
 HASHES = """
 import json, sys
@@ -95,7 +95,13 @@ def test_every_turn(
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-def test_a_processor_without_avx512(texts: list[str], one_thread: ModelEmbedder) -> None:
-    some = sorted(texts, key=len)[:: len(texts) // 50][:50]
-    found = output(HASHES, some, processor=without_avx512())
+@pytest.mark.parametrize(("count", "processor"), [(50, without_avx512), (12, without_avx)])
+def test_an_older_processor(
+    texts: list[str],
+    one_thread: ModelEmbedder,
+    count: int,
+    processor: Callable[[], list[str]],
+) -> None:
+    some = sorted(texts, key=len)[:: len(texts) // count][:count]
+    found = output(HASHES, some, processor=processor())
     assert found == [raw(one_thread.encode([text])[0]) for text in some]

