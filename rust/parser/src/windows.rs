@@ -1,13 +1,12 @@
 //! Token vectors that know their neighbours: layers of which each sees one token more to
 //! either side.
 
-use crate::{Misfit, add, greatest_of};
+use crate::Misfit;
+use ebbtide_simd::maxout::{Maxout, add_greatest};
 use ebbtide_simd::weights::Weights;
 
 /// Rows that a layer sees at once: a token and its neighbours.
 const SEEN: usize = 3;
-/// Added to a variance so that it divides.
-const LEAST: f32 = 1e-8;
 
 /// The numbers of a layer.
 #[derive(Debug, Clone, Copy)]
@@ -26,9 +25,7 @@ pub struct LayerNumbers<'a> {
 #[derive(Debug)]
 struct Layer {
     weights: Weights,
-    bias: Vec<f32>,
-    scale: Vec<f32>,
-    shift: Vec<f32>,
+    greatest: Maxout,
 }
 
 impl Layer {
@@ -50,75 +47,25 @@ impl Layer {
         }
         Ok(Self {
             weights: Weights::new(weights, seen),
-            bias: bias.to_vec(),
-            scale: scale.to_vec(),
-            shift: shift.to_vec(),
+            greatest: Maxout {
+                bias: bias.to_vec(),
+                scale: scale.to_vec(),
+                shift: shift.to_vec(),
+            },
         })
     }
 
-    /// From rows to two fewer, the first and the last being seen by their neighbours alone.
-    fn pass(&self, rows: &[f32], room: &mut Room) {
-        let width = self.scale.len();
-        let seen = SEEN * width;
-        let starts = (0..(rows.len() + width).saturating_sub(seen)).step_by(width);
-        room.windows.clear();
-        starts.for_each(|from| room.windows.extend_from_slice(&rows[from..from + seen]));
-        let pieces = self.bias.len() / width;
-        room.products
-            .resize(room.windows.len() / seen * self.bias.len(), 0.0);
-        self.weights.multiply(&room.windows, &mut room.products);
-        room.rows.clear();
-        let products = room.products.chunks_exact_mut(self.bias.len());
-        for (products, row) in products.zip(rows[width..].chunks_exact(width)) {
-            add(products, &self.bias);
-            let from = room.rows.len();
-            room.rows.extend(greatest_of(products, pieces));
-            self.normalise(&mut room.rows[from..]);
-            add(&mut room.rows[from..], row);
-        }
+    /// Passes all rows but the first and the last, which are seen by their neighbours alone;
+    /// those that were passed. `room` is anything.
+    fn pass<'r>(&self, rows: &'r mut [f32], room: &mut Vec<f32>) -> &'r mut [f32] {
+        let (width, pieces) = (self.greatest.scale.len(), self.greatest.bias.len());
+        let count = (rows.len() / width).saturating_sub(SEEN - 1);
+        room.resize(count * pieces, 0.0);
+        self.weights.multiply_windows(rows, width, room);
+        let passed = rows.get_mut(width..(count + 1) * width).unwrap_or_default();
+        add_greatest(&self.greatest, room, passed);
+        passed
     }
-
-    fn normalise(&self, row: &mut [f32]) {
-        let count = row.len() as f32;
-        let mean = sum(row, |x| x) / count;
-        let variance = sum(row, |x| (x - mean) * (x - mean)) / count;
-        let deviation = (variance + LEAST).sqrt();
-        for ((x, scale), shift) in row.iter_mut().zip(&self.scale).zip(&self.shift) {
-            *x = (*x - mean) / deviation * scale + shift;
-        }
-    }
-}
-
-/// The sum of what is made of numbers, in the order of numpy's: eight sums side by side for up
-/// to 128 numbers, halves that are summed by themselves for more.
-fn sum(numbers: &[f32], of: impl Fn(f32) -> f32 + Copy) -> f32 {
-    const SIDE_BY_SIDE: usize = 8;
-    const MOST: usize = 128;
-    let count = numbers.len();
-    if count > MOST {
-        let half = count / 2 - count / 2 % SIDE_BY_SIDE;
-        let (left, right) = numbers.split_at(half);
-        return sum(left, of) + sum(right, of);
-    }
-    let (groups, rest) = numbers.as_chunks::<SIDE_BY_SIDE>();
-    let mut groups = groups.iter();
-    let first = groups.next().map_or(0.0, |group| {
-        let mut sums = group.map(of);
-        for group in groups {
-            sums.iter_mut().zip(group).for_each(|(s, x)| *s += of(*x));
-        }
-        let [a, b, c, d, e, f, g, h] = sums;
-        ((a + b) + (c + d)) + ((e + f) + (g + h))
-    });
-    rest.iter().fold(first, |sum, x| sum + of(*x))
-}
-
-/// Room for the rows of one text.
-#[derive(Debug, Default)]
-struct Room {
-    windows: Vec<f32>,
-    products: Vec<f32>,
-    rows: Vec<f32>,
 }
 
 /// Layers, one after the other.
@@ -155,8 +102,8 @@ impl Windows {
             return Err(Misfit(message));
         }
         let mut out = Vec::with_capacity(rows.len());
-        let mut room = Room::default();
-        let (mut text, mut from) = (Vec::new(), 0);
+        let (mut text, mut room) = (Vec::new(), Vec::new());
+        let mut from = 0;
         for length in lengths {
             let to = from + length * width;
             let around = self.layers.len() * width;
@@ -164,11 +111,11 @@ impl Windows {
             text.resize(around, 0.0);
             text.extend_from_slice(&rows[from..to]);
             text.resize(text.len() + around, 0.0);
+            let mut passed = &mut text[..];
             for layer in &self.layers {
-                layer.pass(&text, &mut room);
-                std::mem::swap(&mut text, &mut room.rows);
+                passed = layer.pass(passed, &mut room);
             }
-            out.extend_from_slice(&text);
+            out.extend_from_slice(passed);
             from = to;
         }
         Ok(out)
@@ -194,9 +141,7 @@ mod tests {
             let mut edged = vec![0.0; width];
             edged.extend(&rows);
             edged.extend(vec![0.0; width]);
-            let mut room = Room::default();
-            layer.pass(&edged, &mut room);
-            rows = room.rows;
+            rows = layer.pass(&mut edged, &mut Vec::new()).to_vec();
         }
         let mut out = Vec::new();
         let mut from = around.len();
@@ -237,25 +182,6 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn sums_run_as_numpys() {
-        // What numpy 2.4 gives for the sum of 1 / (i + 1), as bits.
-        let numbers = |count: usize| -> Vec<f32> { (1..=count).map(|i| 1.0 / i as f32).collect() };
-        for (count, bits) in SUMS {
-            assert_eq!(sum(&numbers(count), |x| x).to_bits(), bits, "{count}");
-        }
-    }
-
-    const SUMS: [(usize, u32); 7] = [
-        (0, 0),
-        (3, 1072343723),
-        (8, 1076752736),
-        (96, 1084535370),
-        (128, 1085135960),
-        (129, 1085152218),
-        (300, 1086917527),
-    ];
 
     #[test]
     fn numbers_that_do_not_fit_are_refused() {

@@ -1,7 +1,8 @@
 //! Arithmetic of the core as wide as the processor allows, with the same bits: integer
 //! dot products here, exponentials in [`exp`], sums of vectors in [`sums`],
 //! their planes of bytes in [`planes`], products with [`weights`] of floats and of [`bytes`],
-//! what a [`network`] does between them; [`room`] for long rows.
+//! what a [`network`] does between them and spaCy's layers after them ([`maxout`]); [`room`] for
+//! long rows.
 //!
 //! Every function has a portable form and forms for AVX2 (with FMA), AVX-512 VNNI and, where it
 //! pays, AVX-VNNI and ARM's dot products; which one runs is decided when it is called. Sums of
@@ -15,6 +16,7 @@
 mod aarch64;
 pub mod bytes;
 pub mod exp;
+pub mod maxout;
 pub mod network;
 pub mod packed;
 pub mod planes;

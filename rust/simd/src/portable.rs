@@ -3,11 +3,11 @@
 pub(crate) use super::bytes::block_portable as bytes_block;
 use super::network::{Head, Room, attend_with};
 use super::packed::{row_bytes, unpack};
-use super::weights::{PANEL, Weights, multiply_with};
+use super::weights::{PANEL, Rows, Weights, multiply_with};
 use super::{Digits, Question};
 
 #[inline(always)]
-pub fn multiply(weights: &Weights, x: &[f32], out: &mut [f32]) {
+pub fn multiply(weights: &Weights, x: Rows<'_>, out: &mut [f32]) {
     multiply_with::<[f32; PANEL], 1>(weights, x, out);
 }
 

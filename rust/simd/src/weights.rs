@@ -63,11 +63,48 @@ impl Weights {
         let rows = x.len() / self.inner;
         let fits = x.len() == rows * self.inner && out.len() == rows * self.columns;
         assert!(fits, "the rows of both sides are as many and whole");
-        self.multiply_at(Level::best(), x, out);
+        self.multiply_at(Level::best(), Rows::new(x, self.inner), out);
     }
 
-    fn multiply_at(&self, level: Level, x: &[f32], out: &mut [f32]) {
+    /// The same of rows that overlap, each of which begins `stride` numbers after the one
+    /// before it.
+    ///
+    /// # Panics
+    /// If `x` does not hold all rows of `out`, or those are not whole.
+    pub fn multiply_windows(&self, x: &[f32], stride: usize, out: &mut [f32]) {
+        let rows = out.len().checked_div(self.columns).unwrap_or(0);
+        let needed = rows
+            .checked_sub(1)
+            .map_or(0, |before| before * stride + self.inner);
+        let fits = out.len() == rows * self.columns && x.len() >= needed;
+        assert!(
+            fits,
+            "there are as many windows as rows, and those are whole"
+        );
+        self.multiply_at(Level::best(), Rows::new(x, stride), out);
+    }
+
+    fn multiply_at(&self, level: Level, x: Rows<'_>, out: &mut [f32]) {
         dispatch!(level, multiply(self, x, out));
+    }
+}
+
+/// Rows of numbers, each so many after the one before it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    numbers: &'a [f32],
+    stride: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn new(numbers: &'a [f32], stride: usize) -> Self {
+        Self { numbers, stride }
+    }
+
+    /// Those from one on.
+    #[inline(always)]
+    fn from(self, row: usize) -> Self {
+        Self::new(&self.numbers[row * self.stride..], self.stride)
     }
 }
 
@@ -113,27 +150,26 @@ impl Lanes for [f32; PANEL] {
 #[inline(always)]
 pub(crate) fn multiply_with<L: Lanes, const P: usize>(
     weights: &Weights,
-    x: &[f32],
+    x: Rows<'_>,
     out: &mut [f32],
 ) {
     let (inner, columns) = (weights.inner, weights.columns);
-    if columns == 0 {
-        return;
-    }
-    let near = x.chunks(NEAR * inner).zip(out.chunks_mut(NEAR * columns));
-    for (x, out) in near {
+    let count = out.len().checked_div(columns).unwrap_or(0);
+    for near in (0..count).step_by(NEAR) {
+        let end = count.min(near + NEAR);
         for (first, panels) in weights.panels.chunks(P * inner).enumerate() {
-            let blocks = x.chunks(ROWS * inner).zip(out.chunks_mut(ROWS * columns));
-            for (x, out) in blocks {
+            for row in (near..end).step_by(ROWS) {
                 let mut put = |r: usize, p: usize, sums: [f32; PANEL]| {
-                    let columns = &mut out[r * columns..][..columns][(first * P + p) * PANEL..];
+                    let columns = &mut out[(row + r) * columns..][..columns];
+                    let columns = &mut columns[(first * P + p) * PANEL..];
                     let there = columns.len().min(PANEL);
                     columns[..there].copy_from_slice(&sums[..there]);
                 };
+                let few = ROWS.min(end - row);
                 if panels.len() == P * inner {
-                    rows::<L, P>(panels, inner, x, &mut put);
+                    rows::<L, P>(panels, inner, x.from(row), few, &mut put);
                 } else {
-                    rows::<L, 1>(panels, inner, x, &mut put);
+                    rows::<L, 1>(panels, inner, x.from(row), few, &mut put);
                 }
             }
         }
@@ -145,10 +181,11 @@ pub(crate) fn multiply_with<L: Lanes, const P: usize>(
 fn rows<L: Lanes, const P: usize>(
     panels: &[[f32; PANEL]],
     inner: usize,
-    x: &[f32],
+    x: Rows<'_>,
+    few: usize,
     put: &mut impl FnMut(usize, usize, [f32; PANEL]),
 ) {
-    match x.len() / inner {
+    match few {
         ROWS => block::<L, ROWS, P>(panels, inner, x, put),
         5 => block::<L, 5, P>(panels, inner, x, put),
         4 => block::<L, 4, P>(panels, inner, x, put),
@@ -163,11 +200,11 @@ fn rows<L: Lanes, const P: usize>(
 fn block<L: Lanes, const R: usize, const P: usize>(
     panels: &[[f32; PANEL]],
     inner: usize,
-    x: &[f32],
+    x: Rows<'_>,
     put: &mut impl FnMut(usize, usize, [f32; PANEL]),
 ) {
     // Slices of one length: the steps below need no check.
-    let rows: [&[f32]; R] = std::array::from_fn(|r| &x[r * inner..][..inner]);
+    let rows: [&[f32]; R] = std::array::from_fn(|r| &x.from(r).numbers[..inner]);
     let panels: [&[[f32; PANEL]]; P] = std::array::from_fn(|p| &panels[p * inner..][..inner]);
     let mut sums = [[L::zero(); P]; R];
     for k in 0..inner {
@@ -217,9 +254,16 @@ mod tests {
             let bits = |out: &[f32]| -> Vec<u32> { out.iter().map(|n| n.to_bits()).collect() };
             for level in Level::all() {
                 let mut out = vec![f32::NAN; wanted.len()];
-                laid.multiply_at(level, &x, &mut out);
+                laid.multiply_at(level, Rows::new(&x, inner), &mut out);
                 prop_assert_eq!(bits(&out), wanted.clone());
             }
+            // Windows a number apart are rows of their own.
+            let windows: Vec<f32> = x.windows(inner).flatten().copied().collect();
+            let mut apart = vec![0.0; windows.len() / inner * laid.columns()];
+            let mut near = apart.clone();
+            laid.multiply(&windows, &mut apart);
+            laid.multiply_windows(&x, 1, &mut near);
+            prop_assert_eq!(bits(&near), bits(&apart));
         }
     }
 }

@@ -2,18 +2,18 @@
 //! AVX-512's. Compilers spill the portable form's sums; these name what stays in a register.
 
 use crate::network::{self, Head, Room};
-use crate::weights::{Lanes, PANEL, Weights, multiply_with};
+use crate::weights::{Lanes, PANEL, Rows, Weights, multiply_with};
 use std::arch::x86_64::*;
 
 /// [`Weights::multiply`] with AVX2.
 #[target_feature(enable = "avx2,fma")]
-pub fn avx2(weights: &Weights, x: &[f32], out: &mut [f32]) {
+pub fn avx2(weights: &Weights, x: Rows<'_>, out: &mut [f32]) {
     multiply_with::<Two, 1>(weights, x, out);
 }
 
 /// [`Weights::multiply`] with AVX-512.
 #[target_feature(enable = "avx2,fma,avx512f")]
-pub fn avx512(weights: &Weights, x: &[f32], out: &mut [f32]) {
+pub fn avx512(weights: &Weights, x: Rows<'_>, out: &mut [f32]) {
     multiply_with::<One, 2>(weights, x, out);
 }
 
