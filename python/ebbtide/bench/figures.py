@@ -45,22 +45,24 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where it was measured."""
+    """Where it was measured; ``instructions`` are those that the default model runs by."""
 
     system: str
     processor: str
     processors: int
     python: str
     ebbtide: str
+    instructions: str = ""
 
     @classmethod
     def here(cls) -> Machine:
         """This machine."""
-        from ebbtide._core import __version__
+        from ebbtide._core import __version__, instructions
 
         return cls(
             system=f"{platform.system()} {platform.machine()}",
             processor=_processor(),
+            instructions=instructions(),
             processors=len(os.sched_getaffinity(0))
             if hasattr(os, "sched_getaffinity")
             else os.cpu_count() or 1,
@@ -70,9 +72,10 @@ class Machine:
 
     def sentence(self) -> str:
         """In one line."""
+        told = f" ({self.instructions})" if self.instructions else ""
         return (
             f"ebbtide {self.ebbtide}, Python {self.python}, {self.system}, "
-            f"{self.processor}, {self.processors} processors"
+            f"{self.processor}{told}, {self.processors} processors"
         )
 
 

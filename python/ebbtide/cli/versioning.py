@@ -18,7 +18,8 @@ def show(*, as_json: bool) -> None:
         return
     core = found["core"]
     write(f"ebbtide {found['ebbtide']}")
-    write(f"core {core['version']} {core['profile']} {core['target']} sha256 {core['sha256']}")
+    target = f"{core['target']} ({core['instructions']})"
+    write(f"core {core['version']} {core['profile']} {target} sha256 {core['sha256']}")
     for name in ("schema", "embedder", "analyser", "token_counter"):
         write(f"{name} {found[name]}")
     libraries = ", ".join(f"{name} {number}" for name, number in found["libraries"].items())
@@ -30,9 +31,10 @@ def fingerprints() -> dict[str, Any]:
 
     Returns:
         ``ebbtide`` (the version), ``core`` (``version``, ``target``, ``profile``,
-        ``sha256`` of the compiled module), ``schema`` (the version that new stores get),
-        ``embedder`` and ``analyser`` (fingerprints; where the model's package is missing,
-        the words that say so), ``token_counter``, ``python`` and ``libraries``.
+        ``instructions`` that the default model runs by, ``sha256`` of the compiled
+        module), ``schema`` (the version that new stores get), ``embedder`` and
+        ``analyser`` (fingerprints; where the model's package is missing, the words that
+        say so), ``token_counter``, ``python`` and ``libraries``.
     """
     import ebbtide
     from ebbtide import _core
@@ -55,6 +57,7 @@ def fingerprints() -> dict[str, Any]:
             "version": _core.__version__,
             "target": target,
             "profile": profile,
+            "instructions": _core.instructions(),
             "sha256": file_sha256(Path(_core.__file__)),
         },
         "schema": _core.schema_version(),

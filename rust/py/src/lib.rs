@@ -109,6 +109,12 @@ fn build() -> (String, &'static str) {
     (format!("{ARCH}-{OS}{abi}"), profile)
 }
 
+/// The instructions by which the default model multiplies here: `AMX`, `AVX-512 VNNI`, `AVX2`.
+#[pyfunction]
+fn instructions() -> &'static str {
+    ebbtide_simd::bytes::instructions()
+}
+
 /// Every error code.
 #[pyfunction]
 fn error_codes() -> Vec<&'static str> {
@@ -173,6 +179,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(default_config, m)?)?;
     m.add_function(wrap_pyfunction!(schema_version, m)?)?;
     m.add_function(wrap_pyfunction!(build, m)?)?;
+    m.add_function(wrap_pyfunction!(instructions, m)?)?;
     m.add_function(wrap_pyfunction!(error_codes, m)?)?;
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(weighed, m)?)?;

@@ -6,7 +6,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86::tiles::Tiles;
-use crate::{Level, Line, dispatch, prefetch};
+use crate::{Kind, Level, Line, dispatch, prefetch};
 
 /// Columns that are summed side by side.
 pub(crate) const PANEL: usize = 16;
@@ -130,6 +130,24 @@ impl ByteWeights {
     pub(crate) fn panels_at(&self, column: usize) -> (&[Step], &[Step]) {
         let steps = self.inner / DEPTH;
         self.panels[column / PANEL * steps..][..2 * steps].split_at(steps)
+    }
+}
+
+/// The instructions that products of bytes run by here, by the name that processors give them.
+#[must_use]
+pub fn instructions() -> &'static str {
+    match Level::best().0 {
+        Kind::Portable => "none for bytes",
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx2 => "AVX2",
+        #[cfg(target_arch = "x86_64")]
+        Kind::AvxVnni => "AVX-VNNI",
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 if crate::x86::tiles::allowed() => "AMX",
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => "AVX-512 VNNI",
+        #[cfg(target_arch = "aarch64")]
+        Kind::Dotprod => "dotprod",
     }
 }
 

@@ -15,7 +15,8 @@ use std::sync::OnceLock;
 const ROWS: usize = 16;
 const BYTES: usize = 64;
 
-fn allowed() -> bool {
+/// Whether this process may use tiles.
+pub fn allowed() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     *ALLOWED.get_or_init(|| has_tiles() && ask())
 }
