@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -118,15 +118,17 @@ class QueryFrame:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the core: strings, booleans, lists, None."""
-        return {key: _plain(value) for key, value in asdict(self).items()}
+        # Not ``asdict``, which copies every string's container by looking at what it is.
+        return {name: _plain(getattr(self, name)) for name in _FIELDS}
+
+
+_FIELDS = tuple(field.name for field in fields(QueryFrame))
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+    return asdict(value) if isinstance(value, Entity) else value
 
 
 def build_frame(
