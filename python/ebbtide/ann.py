@@ -28,7 +28,7 @@ __all__ = ["Graphs", "erase"]
 
 _log = logging.getLogger(__name__)
 
-_LINKS = 32
+_LINKS = 64
 """Neighbours of a vector in the graph (``M``)."""
 _BREADTH = 200
 """Vectors kept in sight while one is put in (``ef_construction``)."""
