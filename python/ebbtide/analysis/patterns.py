@@ -12,15 +12,13 @@ import functools
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Final
 
-from ebbtide.analysis.triggers import SIZE, triggers
+from ebbtide.analysis.triggers import ALWAYS, SIZE, triggers
 
 __all__ = ["GuardedPattern", "LazyPattern", "PatternList", "folded", "guarded", "lazy", "pieces_of"]
 
 # Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
 _FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
-_ALWAYS: Final = frozenset([""])
 
 
 class LazyPattern:
@@ -91,11 +89,11 @@ class GuardedPattern:
 
     def search(self, text: str) -> re.Match[str] | None:
         """As that of ``re.Pattern``."""
-        return None if self.needs.isdisjoint(pieces_of(text)) else self.lazy.pattern.search(text)
+        return None if self.needs.isdisjoint(pieces_of(text)) else self.pattern.search(text)
 
     def finditer(self, text: str) -> Iterable[re.Match[str]]:
         """As that of ``re.Pattern``."""
-        return () if self.needs.isdisjoint(pieces_of(text)) else self.lazy.pattern.finditer(text)
+        return () if self.needs.isdisjoint(pieces_of(text)) else self.pattern.finditer(text)
 
 
 class PatternList:
@@ -124,7 +122,7 @@ class PatternList:
             return
         for number in sorted({number for piece in found for number in self._by_piece[piece]}):
             name, rule = self.rules[number]
-            match = rule.lazy.pattern.search(text)
+            match = rule.pattern.search(text)
             if match is not None:
                 yield name, match
 
@@ -150,4 +148,4 @@ def pieces_of(text: str) -> frozenset[str]:
     """Every run of three characters of a text, lower case, and the empty one."""
     lower = folded(text)
     runs = [lower[at:] for at in range(SIZE)]
-    return frozenset(map("".join, zip(*runs, strict=False))) | _ALWAYS
+    return frozenset(map("".join, zip(*runs, strict=False))) | ALWAYS

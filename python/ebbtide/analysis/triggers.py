@@ -16,7 +16,7 @@ try:
 except ImportError:
     _re = _parser = None
 
-__all__ = ["SIZE", "triggers"]
+__all__ = ["ALWAYS", "SIZE", "triggers"]
 
 SIZE = 3
 """Characters of a piece."""
@@ -24,7 +24,7 @@ SIZE = 3
 _MOST = 48
 """Alternative strings followed side by side; beyond, a pattern's part goes unused."""
 
-_ALWAYS: Final = frozenset([""])
+ALWAYS: Final = frozenset([""])
 """Triggers of a pattern that may match any text; every text holds this piece."""
 
 _BY_FREQUENCY = " etaoinshrdlucmfwygpbvk'xqjz"
@@ -42,9 +42,9 @@ def triggers(pattern: str, flags: int = 0) -> frozenset[str]:
         re.error: It is no pattern.
     """
     if _parser is None:
-        return _ALWAYS
+        return ALWAYS
     best = _Sequence().read(_parser.parse(pattern, flags)).best()
-    return _ALWAYS if best is None else best
+    return ALWAYS if best is None else best
 
 
 class _Sequence:

@@ -78,17 +78,3 @@ impl<'a> Texts<'a> {
         }))
     }
 }
-
-fn add(to: &mut [f32], what: &[f32]) {
-    for (a, b) in to.iter_mut().zip(what) {
-        *a += b;
-    }
-}
-
-/// The greatest of every `pieces` numbers.
-fn greatest_of(numbers: &[f32], pieces: usize) -> impl Iterator<Item = f32> {
-    numbers.chunks_exact(pieces).map(|pieces| {
-        let others = pieces[1..].iter();
-        others.fold(pieces[0], |most, x| if *x > most { *x } else { most })
-    })
-}

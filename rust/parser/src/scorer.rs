@@ -1,6 +1,7 @@
 //! How good each move is in a state.
 
-use crate::{Misfit, add, greatest_of};
+use crate::Misfit;
+use ebbtide_simd::maxout::greatest;
 use ebbtide_simd::weights::Weights;
 
 /// The numbers of a [`Scorer`].
@@ -111,12 +112,18 @@ impl Scorer {
             add(&mut room.sum, &said[place * wide..][..wide]);
         }
         add(&mut room.sum, &self.hidden_bias);
-        room.hidden.clear();
-        room.hidden.extend(greatest_of(&room.sum, self.pieces));
+        room.hidden.resize(wide / self.pieces, 0.0);
+        greatest(&room.sum, self.pieces, &mut room.hidden);
         room.scores.resize(self.bias.len(), 0.0);
         self.weights.multiply(&room.hidden, &mut room.scores);
         add(&mut room.scores, &self.bias);
         &room.scores
+    }
+}
+
+fn add(to: &mut [f32], what: &[f32]) {
+    for (a, b) in to.iter_mut().zip(what) {
+        *a += b;
     }
 }
 

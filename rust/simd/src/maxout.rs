@@ -23,8 +23,28 @@ dispatched!(
     portable::add_greatest
 );
 
+/// Fills `out` with the greatest of every `pieces` numbers.
+#[inline(always)]
+pub fn greatest(numbers: &[f32], pieces: usize, out: &mut [f32]) {
+    match pieces {
+        // As many as spaCy's models have: known, they are compared side by side.
+        2 => greatest_of(numbers.as_chunks::<2>().0, out),
+        3 => greatest_of(numbers.as_chunks::<3>().0, out),
+        _ => greatest_of(numbers.chunks_exact(pieces), out),
+    }
+}
+
+#[inline(always)]
+fn greatest_of(groups: impl IntoIterator<Item = impl AsRef<[f32]>>, out: &mut [f32]) {
+    for (group, out) in groups.into_iter().zip(out) {
+        let (first, others) = group.as_ref().split_at(1);
+        let others = others.iter();
+        *out = others.fold(first[0], |most, x| if *x > most { *x } else { most });
+    }
+}
+
 mod portable {
-    use super::Maxout;
+    use super::{Maxout, greatest};
 
     /// Added to a variance so that it divides.
     const LEAST: f32 = 1e-8;
@@ -40,35 +60,11 @@ mod portable {
             for (product, bias) in products.iter_mut().zip(&layer.bias) {
                 *product += bias;
             }
-            match all / width {
-                // As many as spaCy's models have: known, they are compared side by side.
-                2 => greatest(products.as_chunks::<2>().0, &mut made),
-                3 => greatest(products.as_chunks::<3>().0, &mut made),
-                pieces => any_greatest(products, pieces, &mut made),
-            }
+            greatest(products, all / width, &mut made);
             normalise(layer, &mut made);
             for (x, made) in row.iter_mut().zip(&made) {
                 *x += made;
             }
-        }
-    }
-
-    #[inline(always)]
-    fn greatest<const PIECES: usize>(products: &[[f32; PIECES]], out: &mut [f32]) {
-        for (pieces, out) in products.iter().zip(out) {
-            let mut most = pieces[0];
-            for x in &pieces[1..] {
-                most = if *x > most { *x } else { most };
-            }
-            *out = most;
-        }
-    }
-
-    #[inline(always)]
-    fn any_greatest(products: &[f32], pieces: usize, out: &mut [f32]) {
-        for (pieces, out) in products.chunks_exact(pieces).zip(out) {
-            let others = pieces[1..].iter();
-            *out = others.fold(pieces[0], |most, x| if *x > most { *x } else { most });
         }
     }
 
