@@ -259,15 +259,18 @@ def test_a_forked_child_has_a_thread_of_its_own(tmp_path: Path) -> None:
     if not sys.platform.startswith("linux"):
         pytest.skip("processes are forked on Linux")
     script = """
-import os, sys, warnings
+import os, sys, threading, warnings
 warnings.simplefilter("ignore")
 from ebbtide.analysis.beside import Beside
 beside = Beside()
-assert beside.submit(int, "1").result() == 1
+def begins():
+    begun = threading.Event()
+    beside.submit(begun.set)
+    return begun.wait(30)
+assert begins()
 child = os.fork()
 if child == 0:
-    ok = beside.submit(int, "2").result(timeout=30) == 2
-    os._exit(0 if ok else 1)
+    os._exit(0 if begins() else 1)
 assert os.waitpid(child, 0)[1] == 0
 beside.close()
 """

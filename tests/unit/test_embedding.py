@@ -246,6 +246,21 @@ def test_query_prefix_is_for_the_vector_only(embedder: ModelEmbedder) -> None:
     assert query.token_spans.tobytes() == plain.token_spans.tobytes()
 
 
+def test_two_threads_share_a_question(embedder: ModelEmbedder) -> None:
+    question = "Where does Rosa keep her cat?"
+    with ThreadPoolExecutor(2) as pool:
+        shared = embedder.begin_query(question, pool.submit)()
+    alone = embedder.encode_query(question)
+    assert (shared.start, shared.end) == (alone.start, alone.end)
+    for mine, theirs in (
+        (shared.vector, alone.vector),
+        (shared.tokens, alone.tokens),
+        (shared.token_spans, alone.token_spans),
+    ):
+        assert mine.tobytes() == theirs.tobytes()
+        assert not mine.flags.writeable
+
+
 def test_paraphrases_are_closer_than_unrelated_texts(embedder: ModelEmbedder) -> None:
     pairs = [
         (

@@ -224,10 +224,10 @@ class Analyser:
         # The speakers' names say who, which the ranking handles; left in, they
         # pull the vector towards every turn of that speaker.
         embedded = text if bare else without_names(text, speakers)
-        future = self._beside.submit(self._encode_question, embedded, bare)
+        begun = self._begin_question(embedded, bare)
         docs = self._spacy.parse_all([text] if embedded == text else [text, embedded])
         frame = build_frame(docs[0], query_time=query_time, known_speakers=speakers)
-        vector, tokens, spans = future.result()
+        vector, tokens, spans = begun()
         terms: list[str | None] = []
         if tokens is not None:
             parsed = docs[-1]
@@ -268,11 +268,21 @@ class Analyser:
             for text, vector in zip(texts, _rows(model, texts), strict=True)
         ]
 
+    def _begin_question(self, text: str, bare: bool) -> Callable[[], tuple[Any, Any, Any]]:
+        """Hand out the embedding of a question.
+
+        Two forward passes are shared with the thread beside. The first question of all
+        may have to load the model, which is for that thread alone.
+        """
+        if bare or not hasattr(self._embedder, "begin_query"):
+            return self._beside.submit(self._encode_question, text, bare).result
+        finish = self._embedder.begin_query(text, self._beside.submit)
+        return lambda: _parts(finish())
+
     def _encode_question(self, text: str, bare: bool) -> tuple[Any, Any, Any]:
         model = self._model()
         if not bare and hasattr(model, "encode_query"):
-            passage: Passage = model.encode_query(text)
-            return passage.vector, passage.tokens, passage.token_spans
+            return _parts(model.encode_query(text))
         if hasattr(model, "embed_query"):
             return model.embed_query(text), None, None
         return _rows(model, [text])[0], None, None
@@ -283,6 +293,10 @@ class Analyser:
         texts = [card_text(card) for fact in facts for card in fact.cards]
         rows = iter(_core.unit_vectors(_rows(self._model(), texts)) if texts else ())
         return [[next(rows) for _ in fact.cards] for fact in facts]
+
+
+def _parts(question: Passage) -> tuple[Any, Any, Any]:
+    return question.vector, question.tokens, question.token_spans
 
 
 def without_names(text: str, speakers: Sequence[str]) -> str:

@@ -4,11 +4,30 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-__all__ = ["Beside"]
+__all__ = ["Beside", "Task"]
+
+
+class Task:
+    """Work for the thread, or for whoever wants its result before the thread has begun it."""
+
+    def __init__(
+        self, future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> None:
+        """Hold what is under way in ``future``."""
+        self._future = future
+        self._function = function
+        self._arguments = arguments
+
+    def result(self) -> Any:
+        """What came of it, once: work that has not begun is done here."""
+        if self._future.cancel():
+            return self._function(*self._arguments)
+        return self._future.result()
 
 
 class Beside:
@@ -26,15 +45,18 @@ class Beside:
         """Take no thread yet."""
         self._taken = False
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Run a function on the shared thread."""
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Task:
+        """Have a function run by the shared thread, or by who asks for its result first."""
         with Beside._lock:
             if not self._taken:
                 self._taken = True
                 Beside._users += 1
             if Beside._executor is None:
                 Beside._executor = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-beside")
-            return Beside._executor.submit(function, *arguments)
+            future = Beside._executor.submit(function, *arguments)
+        # The thread begins now: else it waits for the interpreter until this one pauses.
+        time.sleep(0)
+        return Task(future, function, arguments)
 
     def close(self) -> None:
         """Give it up; the last user waits for the thread to end."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -61,7 +61,8 @@ class Embedder(Protocol):
     question differently from a passage. Where it is absent, a question is
     embedded with ``embed([text])``. Optional too: ``encode`` and
     ``encode_query`` as in :class:`ModelEmbedder`; without them long texts have
-    one vector and there is no late interaction.
+    one vector and there is no late interaction. ``begin`` and ``begin_query``
+    let two threads share the work.
 
     Attributes:
         dimension: Width d of the vectors, 1 or more.
@@ -225,13 +226,30 @@ class ModelEmbedder:
         those of the bare question, whose word pieces the prefix would blur. Of
         a question over the length limit, the first passage.
         """
-        bare = self._windows(text, only_first=True)[0]
-        hidden = self._forward([bare.ids], np.copy)
-        passage = self._passage(bare, hidden)
-        if not self.query_prefix or not bare.ids:
-            return passage
-        vector = _frozen(self.embed_query(text))
-        return Passage(passage.start, passage.end, vector, passage.tokens, passage.token_spans)
+        return self.begin_query(text, at_once)()
+
+    def begin_query(self, text: str, submit: Submit) -> Callable[[], Passage]:
+        """Hand out the forward passes of :meth:`encode_query`; the result comes when called for.
+
+        Args:
+            text: The question.
+            submit: Called as ``submit(function, *arguments)`` for each of them, the
+                longer one first.
+        """
+        vector = submit(self.embed_query, text) if self.query_prefix else None
+        bare = submit(self._first_passage, text)
+
+        def finish() -> Passage:
+            passage: Passage = bare.result()
+            if vector is None:
+                return passage
+            return replace(passage, vector=_frozen(vector.result()))
+
+        return finish
+
+    def _first_passage(self, text: str) -> Passage:
+        window = self._windows(text, only_first=True)[0]
+        return self._passage(window, self._forward([window.ids], np.copy))
 
     def _windows(self, text: str, only_first: bool = False) -> list[_Window]:
         # A lone surrogate has no UTF-8 form; one character for one keeps the spans right.

@@ -1,0 +1,64 @@
+"""Work that is shared by two threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from ebbtide.analysis.beside import Beside
+
+
+@pytest.fixture
+def beside() -> Iterator[Beside]:
+    taken = Beside()
+    yield taken
+    taken.close()
+
+
+def test_work_that_has_begun_is_waited_for(beside: Beside) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> threading.Thread:
+        begun.set()
+        go_on.wait(30)
+        return threading.current_thread()
+
+    task = beside.submit(work)
+    assert begun.wait(30)
+    go_on.set()
+    assert task.result() is not threading.current_thread()
+
+
+def test_who_needs_a_result_first_does_the_work(beside: Beside) -> None:
+    busy, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        busy.set()
+        go_on.wait(30)
+
+    first = beside.submit(work)
+    assert busy.wait(30)
+    second = beside.submit(threading.current_thread)
+    assert second.result() is threading.current_thread()
+    go_on.set()
+    first.result()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_error_reaches_who_asks(beside: Beside, begun: bool) -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        started.set()
+        go_on.wait(30)
+
+    first = None if begun else beside.submit(work)
+    assert begun or started.wait(30)
+    task = beside.submit(int, "one")
+    with pytest.raises(ValueError, match="one"):
+        task.result()
+    go_on.set()
+    if first is not None:
+        first.result()
