@@ -62,3 +62,28 @@ def test_an_error_reaches_who_asks(beside: Beside, begun: bool) -> None:
     go_on.set()
     if first is not None:
         first.result()
+
+
+def test_who_waits_helps_as_long_as_there_is_something_to_help_with() -> None:
+    done, helped = threading.Event(), []
+
+    def help_with() -> bool:
+        helped.append(threading.current_thread())
+        if len(helped) == 3:
+            done.set()
+        return len(helped) < 4
+
+    begun = threading.Event()
+
+    def work() -> str:
+        begun.set()
+        done.wait(30)
+        return "made"
+
+    beside = Beside(help_with)
+    task = beside.submit(work)
+    assert begun.wait(30)
+    assert task.result() == "made"
+    beside.close()
+    assert set(helped) == {threading.current_thread()}
+    assert 3 <= len(helped) <= 4

@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -259,6 +260,25 @@ def test_two_threads_share_a_question(embedder: ModelEmbedder) -> None:
     ):
         assert mine.tobytes() == theirs.tobytes()
         assert not mine.flags.writeable
+
+
+def test_help_changes_no_bit(embedder: ModelEmbedder) -> None:
+    assert not embedder.assist(), "nothing is embedded"
+    alone = [embedder.embed([text]).tobytes() for text in TEXTS]
+    stopped = threading.Event()
+
+    def assist() -> None:
+        while not stopped.is_set():
+            embedder.assist()
+
+    helper = threading.Thread(target=assist)
+    helper.start()
+    try:
+        for _ in range(5):
+            assert [embedder.embed([text]).tobytes() for text in TEXTS] == alone
+    finally:
+        stopped.set()
+        helper.join()
 
 
 def test_paraphrases_are_closer_than_unrelated_texts(embedder: ModelEmbedder) -> None:

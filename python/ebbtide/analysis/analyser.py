@@ -101,7 +101,7 @@ class Analyser:
             nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
         )
         self._lock = threading.Lock()
-        self._beside = Beside()
+        self._beside = Beside(self._help)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -278,6 +278,11 @@ class Analyser:
             return self._beside.submit(self._encode_question, text, bare).result
         finish = self._embedder.begin_query(text, self._beside.submit)
         return lambda: _parts(finish())
+
+    def _help(self) -> bool:
+        """Help the thread beside, where it embeds a text."""
+        assist = getattr(self._embedder, "assist", None)
+        return assist is not None and bool(assist())
 
     def _encode_question(self, text: str, bare: bool) -> tuple[Any, Any, Any]:
         model = self._model()

@@ -13,21 +13,32 @@ __all__ = ["Beside", "Task"]
 
 
 class Task:
-    """Work for the thread, or for whoever wants its result before the thread has begun it."""
+    """Work for the thread, and for whoever waits for its result."""
 
     def __init__(
-        self, future: Future[Any], function: Callable[..., Any], arguments: tuple[Any, ...]
+        self,
+        future: Future[Any],
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        help_with: Callable[[], bool],
     ) -> None:
         """Hold what is under way in ``future``."""
         self._future = future
         self._function = function
         self._arguments = arguments
+        self._help = help_with
 
     def result(self) -> Any:
-        """What came of it, once: work that has not begun is done here."""
+        """What came of it, once: work that has not begun is done here, other is helped with."""
         if self._future.cancel():
             return self._function(*self._arguments)
+        while not self._future.done() and self._help():
+            pass
         return self._future.result()
+
+
+def _nothing() -> bool:
+    return False
 
 
 class Beside:
@@ -41,8 +52,14 @@ class Beside:
     _executor: ThreadPoolExecutor | None = None
     _users = 0
 
-    def __init__(self) -> None:
-        """Take no thread yet."""
+    def __init__(self, help_with: Callable[[], bool] = _nothing) -> None:
+        """Take no thread yet.
+
+        Args:
+            help_with: Called by who waits for the thread, again and again while it is true;
+                it helps the thread for a moment.
+        """
+        self._help = help_with
         self._taken = False
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Task:
@@ -56,7 +73,7 @@ class Beside:
             future = Beside._executor.submit(function, *arguments)
         # The thread begins now: else it waits for the interpreter until this one pauses.
         time.sleep(0)
-        return Task(future, function, arguments)
+        return Task(future, function, arguments, self._help)
 
     def close(self) -> None:
         """Give it up; the last user waits for the thread to end."""

@@ -61,8 +61,8 @@ class Embedder(Protocol):
     question differently from a passage. Where it is absent, a question is
     embedded with ``embed([text])``. Optional too: ``encode`` and
     ``encode_query`` as in :class:`ModelEmbedder`; without them long texts have
-    one vector and there is no late interaction. ``begin`` and ``begin_query``
-    let two threads share the work.
+    one vector and there is no late interaction. ``begin``, ``begin_query`` and
+    ``assist`` let two threads share the work.
 
     Attributes:
         dimension: Width d of the vectors, 1 or more.
@@ -246,6 +246,14 @@ class ModelEmbedder:
             return replace(passage, vector=_frozen(vector.result()))
 
         return finish
+
+    def assist(self) -> bool:
+        """Help another thread with the text that it embeds, for a millisecond or so.
+
+        False where there is nothing to help with. The result is the same with help and
+        without.
+        """
+        return self._model.network.help()
 
     def _first_passage(self, text: str) -> Passage:
         window = self._windows(text, only_first=True)[0]

@@ -41,6 +41,13 @@ class Network(Protocol):
         """The vectors of each text's word pieces: float32 [pieces, width]."""
         ...
 
+    def help(self) -> bool:
+        """Help another thread with its call of :meth:`rows`, for a millisecond or so.
+
+        False where there is nothing to help with.
+        """
+        ...
+
 
 class OnnxNetwork:
     """An ONNX graph of a BERT-like encoder, run by ONNX Runtime on the processor."""
@@ -77,6 +84,10 @@ class OnnxNetwork:
         (hidden,) = self._session.run([self._output], feeds)
         return list(hidden.astype(np.float32, copy=False))
 
+    def help(self) -> bool:
+        """ONNX Runtime has its own threads."""
+        return False
+
 
 class CoreNetwork:
     """A BERT encoder in bytes, run by the core; the same bits on every processor."""
@@ -105,6 +116,10 @@ class CoreNetwork:
         """See :class:`Network`; views of one array."""
         pieces = np.fromiter((piece for text in texts for piece in text), np.uint32)
         return rows_of(texts, self._encoder.encode(pieces, list(map(len, texts))))
+
+    def help(self) -> bool:
+        """See :class:`Network`; a text changes no bit by it."""
+        return self._encoder.help()
 
 
 NETWORK_FILES = ("model.safetensors", "model.onnx")

@@ -1,5 +1,6 @@
 //! An encoder's numbers as a file has them.
 
+use crate::helping::Desk;
 use crate::layer::{Layer, Product};
 use crate::{Encoder, Unusable};
 use ebbtide_simd::bytes::{ByteWeights, LARGEST};
@@ -40,6 +41,7 @@ pub fn read(file: &[u8]) -> Result<Encoder, Unusable> {
         positions,
         input: tensors.norm("input", width)?,
         layers,
+        desk: Desk::default(),
     })
 }
 

@@ -1,7 +1,9 @@
 //! One layer: attention, then two products with a bend between them.
 
+use crate::helping::Part;
 use ebbtide_simd::bytes::ByteWeights;
 use ebbtide_simd::network::{self, Columns, HEAD, Head, Meant, Norm, RowScale};
+use std::ops::Range;
 
 /// A product: the weights, and what its sums mean.
 #[derive(Debug)]
@@ -38,6 +40,15 @@ struct Bytes {
     rows: Vec<RowScale>,
 }
 
+/// Which texts rows are of; none sees another.
+#[derive(Debug)]
+pub enum Texts<'a> {
+    /// Of whole ones, of so many rows each.
+    Whole(&'a [usize]),
+    /// Of a part of one.
+    Part(&'a mut Part),
+}
+
 /// A layer of an encoder.
 #[derive(Debug)]
 pub struct Layer {
@@ -62,9 +73,9 @@ pub struct Room {
 }
 
 impl Layer {
-    /// Rows of all texts, each with as many as `lengths` says, become those after this layer.
-    pub fn pass(&self, rows: &mut [f32], lengths: &[usize], room: &mut Room) {
-        self.attend(rows, lengths, room);
+    /// Rows of texts become those after this layer.
+    pub fn pass(&self, rows: &mut [f32], texts: Texts<'_>, room: &mut Room) {
+        self.attend(rows, texts, room);
         let Room {
             bytes, wide, means, ..
         } = room;
@@ -83,29 +94,47 @@ impl Layer {
     }
 
     /// Fills the room with what the heads see.
-    fn attend(&self, rows: &[f32], lengths: &[usize], room: &mut Room) {
+    fn attend(&self, rows: &[f32], texts: Texts<'_>, room: &mut Room) {
         let width = self.heads * HEAD;
+        let (count, first) = match &texts {
+            Texts::Whole(_) => (rows.len() / width, 0),
+            Texts::Part(part) => (part.count, part.own.start),
+        };
         let looking = &mut room.looking;
-        looking.resize(3 * rows.len(), 0.0);
-        self.looking.of(rows, &mut room.bytes, |sums| {
-            network::numbers(sums, looking)
-        });
-        room.means.resize(rows.len(), 0.0);
-        let scale = 1.0 / (HEAD as f32).sqrt();
-        let mut from = 0;
-        for length in lengths {
-            let to = from + length;
-            let rows = &room.looking[from * 3 * width..to * 3 * width];
-            let out = &mut room.means[from * width..to * width];
-            for number in 0..self.heads {
-                let head = Head {
-                    rows,
-                    heads: self.heads,
-                    number,
-                };
-                network::attend(scale, head, &mut room.head, out);
+        looking.resize(3 * count * width, 0.0);
+        let own = &mut looking[3 * first * width..][..3 * rows.len()];
+        self.looking
+            .of(rows, &mut room.bytes, |sums| network::numbers(sums, own));
+        let means = &mut room.means;
+        means.resize(rows.len(), 0.0);
+        match texts {
+            Texts::Whole(lengths) => {
+                let mut from = 0;
+                for length in lengths {
+                    let (rows, out) = (from * width, length * width);
+                    let text = &looking[3 * rows..][..3 * out];
+                    self.see(text, 0..*length, &mut room.head, &mut means[rows..][..out]);
+                    from += length;
+                }
             }
-            from = to;
+            Texts::Part(part) => {
+                part.exchange(looking, width);
+                self.see(looking, part.own.clone(), &mut room.head, means);
+            }
+        }
+    }
+
+    /// What all heads see of a text, for some of its rows.
+    fn see(&self, rows: &[f32], asking: Range<usize>, room: &mut network::Room, out: &mut [f32]) {
+        let scale = 1.0 / (HEAD as f32).sqrt();
+        for number in 0..self.heads {
+            let head = Head {
+                rows,
+                asking: asking.clone(),
+                heads: self.heads,
+                number,
+            };
+            network::attend(scale, head, room, out);
         }
     }
 }

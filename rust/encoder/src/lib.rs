@@ -6,10 +6,12 @@
 //! numbers, and the rest runs in one order on every processor ([`ebbtide_simd::network`]).
 
 mod file;
+mod helping;
 mod layer;
 
 use ebbtide_simd::network::{self, Norm};
-use layer::{Layer, Room};
+use helping::{Desk, Part, Share, WORTH};
+use layer::{Layer, Room, Texts};
 use std::fmt;
 
 /// Word pieces that go through a layer together: more of them share the way of the weights
@@ -40,6 +42,8 @@ pub struct Encoder {
     positions: Vec<f32>,
     input: Norm,
     layers: Vec<Layer>,
+    /// Where another thread offers its help.
+    desk: Desk,
 }
 
 impl Encoder {
@@ -68,20 +72,64 @@ impl Encoder {
     /// there is no such piece.
     pub fn encode(&self, pieces: &[u32], lengths: &[usize]) -> Result<Vec<f32>, Unusable> {
         self.check(pieces, lengths)?;
+        let _busy = self.desk.begin();
         let mut out = Vec::with_capacity(pieces.len() * self.width);
         let mut room = Room::default();
         let (mut rest, mut lengths) = (pieces, lengths);
         while !lengths.is_empty() {
             let (texts, count) = together(lengths);
             let (now, later) = rest.split_at(count);
-            let mut rows = self.embed(now, &lengths[..texts]);
-            for layer in &self.layers {
-                layer.pass(&mut rows, &lengths[..texts], &mut room);
-            }
-            out.extend_from_slice(&rows);
+            let rows = self.embed(now, &lengths[..texts]);
+            out.extend(self.pass(rows, &lengths[..texts], &mut room));
             (rest, lengths) = (later, &lengths[texts..]);
         }
         Ok(out)
+    }
+
+    /// Helps another thread with the text that it encodes, if it comes to its next layer soon;
+    /// what a text becomes is the same.
+    ///
+    /// `false` where nothing is encoded, or only one thread can run; after `true` there may be
+    /// more to help with.
+    pub fn help(&self) -> bool {
+        self.desk.offer(|mut share| {
+            self.pass_part(
+                share.layer,
+                &mut share.rows,
+                &mut share.part,
+                &mut Room::default(),
+            );
+            share.part.hand_over(share.rows);
+        })
+    }
+
+    /// What becomes of rows in all layers.
+    fn pass(&self, mut rows: Vec<f32>, lengths: &[usize], room: &mut Room) -> Vec<f32> {
+        for (number, layer) in self.layers.iter().enumerate() {
+            if let [length] = lengths
+                && *length >= WORTH
+                && let Some(helper) = self.desk.helper()
+            {
+                let (share, mut part) = Share::half(number, &mut rows, self.width);
+                // Who offered help waits for an answer.
+                if let Err(back) = helper.send(share) {
+                    rows.extend(back.0.rows);
+                } else {
+                    self.pass_part(number, &mut rows, &mut part, room);
+                    rows.extend(part.handed());
+                    return rows;
+                }
+            }
+            layer.pass(&mut rows, Texts::Whole(lengths), room);
+        }
+        rows
+    }
+
+    /// What becomes of a part of a text's rows in the layers from one on.
+    fn pass_part(&self, layer: usize, rows: &mut [f32], part: &mut Part, room: &mut Room) {
+        for layer in &self.layers[layer..] {
+            layer.pass(rows, Texts::Part(part), room);
+        }
     }
 
     fn check(&self, pieces: &[u32], lengths: &[usize]) -> Result<(), Unusable> {

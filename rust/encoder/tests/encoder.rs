@@ -5,6 +5,8 @@ use ebbtide_encoder::Encoder;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{available_parallelism, scope};
 
 const WIDTH: usize = 64;
 const WIDE: usize = 128;
@@ -170,4 +172,42 @@ fn files_that_are_no_encoder_are_refused() {
     assert!(Encoder::new(&bytes[..bytes.len() / 2]).is_err());
     assert!(Encoder::new(b"no file").is_err());
     assert!(Encoder::new(&[]).is_err());
+}
+
+#[test]
+fn help_changes_no_bit() {
+    let encoder = Encoder::new(&file(&tensors(6))).expect("an encoder");
+    assert!(!encoder.help(), "nothing is encoded");
+    let mut drawn = Drawn(5);
+    let mut text = |length| -> Vec<u32> {
+        let piece = |_| (drawn.next() % WORDS as u64) as u32;
+        (0..length).map(piece).collect()
+    };
+    let texts: Vec<Vec<u32>> = (0..=LONGEST).map(&mut text).collect();
+    let encode = |text: &Vec<u32>| bits(&encoder.encode(text, &[text.len()]).expect("a text"));
+    let alone: Vec<Vec<u32>> = texts.iter().map(encode).collect();
+    let (done, answers) = (AtomicBool::new(false), AtomicUsize::new(0));
+    scope(|threads| {
+        // More offers than there are texts under way.
+        for _ in 0..2 {
+            threads.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    answers.fetch_add(usize::from(encoder.help()), Ordering::Relaxed);
+                }
+            });
+        }
+        let encoding: Vec<_> = (0..2)
+            .map(|_| {
+                threads
+                    .spawn(|| (0..10).all(|_| texts.iter().map(encode).eq(alone.iter().cloned())))
+            })
+            .collect();
+        let same: Vec<bool> = { encoding.into_iter() }
+            .map(|thread| thread.join().expect("a thread"))
+            .collect();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(same, [true, true]);
+    });
+    let several = available_parallelism().map_or(1, usize::from) > 1;
+    assert_eq!(answers.into_inner() > 0, several);
 }

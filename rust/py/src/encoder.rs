@@ -46,4 +46,12 @@ impl TextEncoder {
         let shape = [pieces.len(), self.0.width()];
         encoded.into_pyarray(py).reshape(shape)
     }
+
+    /// Helps another thread with a text that it encodes, for about a millisecond or until the
+    /// text is done; its numbers stay the same.
+    ///
+    /// False where nothing is encoded, or only one thread can run.
+    fn help(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.0.help())
+    }
 }

@@ -9,6 +9,7 @@
 use crate::bytes::{Block, SIDE};
 use crate::weights::{Lanes, PANEL};
 use crate::{Level, dispatch, dispatched};
+use std::ops::Range;
 
 /// Sums that run side by side.
 const LANES: usize = PANEL;
@@ -75,8 +76,8 @@ dispatched!(
 /// One head's attention: for every row of queries the mean of the values, weighed by the
 /// exponentials of `scale` times the products with the keys.
 ///
-/// `out` is [rows, heads · [`HEAD`]], of which the numbers of this head are filled; `room` is
-/// anything.
+/// `out` is [asking rows, heads · [`HEAD`]], of which the numbers of this head are filled; `room`
+/// is anything.
 pub fn attend(scale: f32, head: Head<'_>, room: &mut Room, out: &mut [f32]) {
     dispatch!(Level::best(), attend(scale, head, room, out));
 }
@@ -96,10 +97,12 @@ pub struct Norm {
 pub const HEAD: usize = 32;
 
 /// One head's rows among those of all: queries, keys and values of a text.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Head<'a> {
     /// Rows with queries of all heads, keys of all, values of all: [rows, 3 · heads · [`HEAD`]].
     pub rows: &'a [f32],
+    /// The rows whose queries count; what comes of one does not depend on the others.
+    pub asking: Range<usize>,
     /// How many heads there are.
     pub heads: usize,
     /// Which this one is.
@@ -341,10 +344,11 @@ mod portable {
             value.copy_from_slice(&row[2 * width + at..][..HEAD]);
             room.values.push(value);
         }
-        let mut first = 0;
-        while first < count {
+        let (mut first, end) = (head.asking.start, head.asking.end);
+        let asking = out[..(end - first) * width].chunks_mut(R * width);
+        for out in asking {
             let queries: [&[f32; HEAD]; R] = std::array::from_fn(|r| {
-                let row = (first + r).min(count - 1);
+                let row = (first + r).min(end - 1);
                 &rows[row * 3 * width + at..].as_chunks().0[0]
             });
             room.shares.clear();
@@ -352,8 +356,8 @@ mod portable {
             scores::<L, R>(scale, queries, count, &room.keys, &mut room.shares);
             let totals = exponentials::<R>(&mut room.shares);
             let means = means::<L, R>(&room.shares, &room.values, totals);
-            for (r, mean) in means.iter().enumerate().take(count - first) {
-                out[(first + r) * width + at..][..HEAD].copy_from_slice(mean);
+            for (mean, out) in means.iter().zip(out.chunks_mut(width)) {
+                out[at..][..HEAD].copy_from_slice(mean);
             }
             first += R;
         }
@@ -524,12 +528,13 @@ mod tests {
         ) {
             let width = heads * HEAD;
             for number in 0..heads {
-                let head = Head { rows: &rows, heads, number };
-                let wanted = plain_attention(head);
+                let count = rows.len() / (3 * width);
+                let head = Head { rows: &rows, asking: 0..count, heads, number };
+                let wanted = plain_attention(&head);
                 let mut first: Option<Vec<u32>> = None;
                 for level in Level::all() {
                     let (mut room, mut out) = (Room::default(), vec![0.0; rows.len() / 3]);
-                    dispatch!(level, attend(0.25, head, &mut room, &mut out));
+                    dispatch!(level, attend(0.25, head.clone(), &mut room, &mut out));
                     let (at, end) = (number * HEAD, (number + 1) * HEAD);
                     let seen = out.chunks(width).flat_map(|row| row[at..end].to_vec());
                     for (x, y) in seen.zip(&wanted) {
@@ -537,6 +542,12 @@ mod tests {
                     }
                     let found = bits(&out);
                     prop_assert_eq!(first.get_or_insert_with(|| found.clone()), &found);
+                    // Some of the rows alone.
+                    let some = Head { asking: count / 3..count, ..head.clone() };
+                    let from = count / 3 * width;
+                    out[from..].fill(0.0);
+                    dispatch!(level, attend(0.25, some, &mut room, &mut out[from..]));
+                    prop_assert_eq!(bits(&out), found);
                 }
             }
         }
@@ -557,7 +568,7 @@ mod tests {
     }
 
     /// What attention is, in `f64`.
-    fn plain_attention(head: Head<'_>) -> Vec<f64> {
+    fn plain_attention(head: &Head<'_>) -> Vec<f64> {
         let (width, at) = (head.heads * HEAD, head.number * HEAD);
         let part = |row: &[f32], which: usize| -> Vec<f64> {
             let numbers = &row[which * width + at..][..HEAD];
