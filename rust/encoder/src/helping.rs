@@ -17,7 +17,7 @@ use std::time::Duration;
 pub const WORTH: usize = 16;
 /// Rows that the wider products take at once: a half has a multiple of them.
 const GROUP: usize = 8;
-/// How long an offer stands; then its thread looks whether what it waits for is there.
+/// How long an offer stands at most; then its thread looks whether what it waits for is there.
 const STANDS: Duration = Duration::from_millis(1);
 /// Looks for the other's keys and values before the thread lies down: they come within
 /// microseconds, and to be woken takes longer.
@@ -48,6 +48,10 @@ pub struct Busy<'a>(&'a Desk);
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        // Who offers help may have waited for this call.
+        if self.0.standing.load(Ordering::Relaxed) > 0 {
+            self.0.with(|offers| offers.standing.clear());
+        }
     }
 }
 
@@ -69,7 +73,8 @@ impl Desk {
 
     /// Offers help for a while, and does what it is asked to.
     ///
-    /// `false` where nothing is encoded, or a second thread would not run beside the first.
+    /// The offer ends when a call does. `false` where nothing is encoded, or a second thread
+    /// would not run beside the first.
     pub fn offer(&self, work: impl FnOnce(Share)) -> bool {
         static ALONE: OnceLock<bool> = OnceLock::new();
         let alone = *ALONE.get_or_init(|| available_parallelism().map_or(1, usize::from) == 1);
