@@ -7,9 +7,10 @@
 
 use std::hint::spin_loop;
 use std::ops::Range;
+use std::process::id;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -38,7 +39,15 @@ pub struct Desk {
 #[derive(Debug, Default)]
 struct Offers {
     made: u64,
-    standing: Vec<(u64, Sender<Share>)>,
+    standing: Vec<Offer>,
+}
+
+#[derive(Debug)]
+struct Offer {
+    number: u64,
+    /// A forked child has the offers of its parent, and none of the threads that made them.
+    process: u32,
+    to: Sender<Share>,
 }
 
 /// A call that is encoding.
@@ -67,8 +76,8 @@ impl Desk {
         if self.standing.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        let (_, helper) = self.with(|offers| offers.standing.pop())?;
-        Some(helper)
+        let offer = self.with(|offers| offers.standing.pop())?;
+        (offer.process == id()).then_some(offer.to)
     }
 
     /// Offers help for a while, and does what it is asked to.
@@ -84,14 +93,18 @@ impl Desk {
         let (to, from) = channel();
         let number = self.with(|offers| {
             offers.made += 1;
-            offers.standing.push((offers.made, to));
+            offers.standing.push(Offer {
+                number: offers.made,
+                process: id(),
+                to,
+            });
             offers.made
         });
         let share = match from.recv_timeout(STANDS) {
             Ok(share) => Some(share),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                self.with(|offers| offers.standing.retain(|(n, _)| *n != number));
+                self.with(|offers| offers.standing.retain(|o| o.number != number));
                 // Who took it in that moment is about to answer.
                 from.recv().ok()
             }
@@ -103,8 +116,7 @@ impl Desk {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Offers) -> T) -> T {
-        let mut offers: MutexGuard<'_, Offers> =
-            self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut offers = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
         let done = change(&mut offers);
         self.standing
             .store(offers.standing.len(), Ordering::Relaxed);
