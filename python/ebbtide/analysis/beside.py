@@ -29,10 +29,15 @@ class Task:
         self._help = help_with
 
     def result(self) -> Any:
-        """What came of it, once: work that has not begun is done here, other is helped with."""
+        """What came of it, once: work that has not begun is done here.
+
+        What has begun is helped with, unless others have work for the thread too: two threads
+        at one text go in step, which pays only where each has a processor of its own.
+        """
         if self._future.cancel():
+            Beside._left()
             return self._function(*self._arguments)
-        while not self._future.done() and self._help():
+        while not self._future.done() and Beside._waiting == 0 and self._help():
             pass
         return self._future.result()
 
@@ -51,6 +56,8 @@ class Beside:
     _lock = threading.Lock()
     _executor: ThreadPoolExecutor | None = None
     _users = 0
+    _waiting = 0
+    """Tasks that nobody has begun."""
 
     def __init__(self, help_with: Callable[[], bool] = _nothing) -> None:
         """Take no thread yet.
@@ -70,7 +77,8 @@ class Beside:
                 Beside._users += 1
             if Beside._executor is None:
                 Beside._executor = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-beside")
-            future = Beside._executor.submit(function, *arguments)
+            future = Beside._executor.submit(Beside._begun, function, *arguments)
+            Beside._waiting += 1
         # The thread begins now: else it waits for the interpreter until this one pauses.
         time.sleep(0)
         return Task(future, function, arguments, self._help)
@@ -88,10 +96,21 @@ class Beside:
             ended.shutdown(wait=True)
 
     @staticmethod
+    def _begun(function: Callable[..., Any], *arguments: Any) -> Any:
+        Beside._left()
+        return function(*arguments)
+
+    @staticmethod
+    def _left() -> None:
+        with Beside._lock:
+            Beside._waiting -= 1
+
+    @staticmethod
     def _forget() -> None:
         """In a forked child no thread is left: the next use starts one."""
         Beside._lock = threading.Lock()
         Beside._executor = None
+        Beside._waiting = 0
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks

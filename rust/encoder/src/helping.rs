@@ -82,12 +82,13 @@ impl Desk {
 
     /// Offers help for a while, and does what it is asked to.
     ///
-    /// The offer ends when a call does. `false` where nothing is encoded, or a second thread
-    /// would not run beside the first.
+    /// The offer ends when a call does. `false` where nothing is encoded, where more than one
+    /// call is under way, since two threads go in step and each needs a processor of its own,
+    /// and where only one thread can run.
     pub fn offer(&self, work: impl FnOnce(Share)) -> bool {
         static ALONE: OnceLock<bool> = OnceLock::new();
         let alone = *ALONE.get_or_init(|| available_parallelism().map_or(1, usize::from) == 1);
-        if alone || self.busy.load(Ordering::Relaxed) == 0 {
+        if alone || self.busy.load(Ordering::Relaxed) != 1 {
             return false;
         }
         let (to, from) = channel();

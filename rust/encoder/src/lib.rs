@@ -89,8 +89,8 @@ impl Encoder {
     /// Helps another thread with the text that it encodes, if it comes to its next layer soon;
     /// what a text becomes is the same.
     ///
-    /// `false` where nothing is encoded, or only one thread can run; after `true` there may be
-    /// more to help with.
+    /// `false` where no help is wanted: nothing or more than one text is encoded, or only one
+    /// thread can run. After `true` there may be more to help with.
     pub fn help(&self) -> bool {
         self.desk.offer(|mut share| {
             self.pass_part(

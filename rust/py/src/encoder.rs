@@ -50,7 +50,7 @@ impl TextEncoder {
     /// Helps another thread with a text that it encodes, for about a millisecond or until the
     /// text is done; its numbers stay the same.
     ///
-    /// False where nothing is encoded, or only one thread can run.
+    /// False where nothing or more than one call is under way, or only one thread can run.
     fn help(&self, py: Python<'_>) -> bool {
         py.detach(|| self.0.help())
     }
