@@ -28,8 +28,8 @@ from pathlib import Path
 __all__ = ["Trial", "blocks", "interpreters", "main", "refused", "try_with"]
 
 ROOT = Path(__file__).resolve().parents[1]
-ADMITTED = [(3, 11), (3, 12), (3, 13)]
-REFUSED = [(3, 10), (3, 14)]
+ADMITTED = [(3, 11), (3, 12), (3, 13), (3, 14)]
+REFUSED = [(3, 10), (3, 15)]
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 

@@ -149,7 +149,7 @@ def test_a_python_that_is_not_admitted_is_refused(
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     trial = importlib.import_module("try_wheel")
-    meta = b"Metadata-Version: 2.1\nName: ebbtide\nVersion: 0.1.0\nRequires-Python: >=3.11,<3.14\n"
+    meta = b"Metadata-Version: 2.1\nName: ebbtide\nVersion: 0.1.0\nRequires-Python: >=3.11,<3.15\n"
     tag = b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     path = tmp_path / "ebbtide-0.1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:

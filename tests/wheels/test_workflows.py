@@ -70,8 +70,8 @@ def test_ci_runs_what_a_developer_runs_on_every_python() -> None:
         for line in project["classifiers"]
         if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", line)
     ]
-    assert job["strategy"]["matrix"]["python"] == admitted == ["3.11", "3.12", "3.13"]
-    assert project["requires-python"] == ">=3.11,<3.14"
+    assert job["strategy"]["matrix"]["python"] == admitted == ["3.11", "3.12", "3.13", "3.14"]
+    assert project["requires-python"] == ">=3.11,<3.15"
 
 
 def test_every_platform_has_its_wheel() -> None:
