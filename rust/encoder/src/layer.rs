@@ -111,10 +111,11 @@ impl Layer {
             Texts::Whole(lengths) => {
                 let mut from = 0;
                 for length in lengths {
-                    let (rows, out) = (from * width, length * width);
-                    let text = &looking[3 * rows..][..3 * out];
-                    self.see(text, 0..*length, &mut room.head, &mut means[rows..][..out]);
-                    from += length;
+                    let numbers = length * width;
+                    let text = &looking[3 * from..][..3 * numbers];
+                    let out = &mut means[from..][..numbers];
+                    self.see(text, 0..*length, &mut room.head, out);
+                    from += numbers;
                 }
             }
             Texts::Part(part) => {
