@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -72,6 +73,15 @@ def test_another_fingerprint_sees_nothing(tmp_path: Path) -> None:
         cache.facts([TurnText("x")], read)
         cache.close()
     assert asked == [1, 1]
+
+
+def test_the_file_is_let_go_with_its_last_user(tmp_path: Path) -> None:
+    cache = AnalysisCache(tmp_path / "cache", facts="a", passages="b")
+    database = cache._db
+    del cache
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:

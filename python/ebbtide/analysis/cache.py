@@ -15,6 +15,7 @@ import logging
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -73,6 +74,8 @@ class AnalysisCache:
             self._db = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error) from error
+        # Who shares a cache does not know who is the last.
+        weakref.finalize(self, self._db.close)
         try:
             self._prepare()
         except sqlite3.Error as error:
