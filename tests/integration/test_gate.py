@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_erasing_a_skipped_turn_and_a_note(stub: Config, store_path: Path) -> No
         memory.add("The kettle is red", speaker="Ana")
         digest, stats = memory.digest(), memory.stats()
         asked = [e.to_dict() for e in memory.retrieve("the kettle", limit=9)]
-    with sqlite3.connect(store_path) as rows:
+    with closing(sqlite3.connect(store_path)) as rows:
         ends = rows.execute("SELECT count(*) FROM link WHERE newer = ?1 OR older = ?1", [linked])
         assert rows.execute("SELECT count(*) FROM gate").fetchone() == (39,)
         assert (ends.fetchone()[0] & 1) == 0
