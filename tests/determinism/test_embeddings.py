@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from reference.helping import helped
 
 from ebbtide.analysis.canonical import canonical_passages
 from ebbtide.analysis.embedding import ModelEmbedder, Passage
@@ -59,25 +57,6 @@ def stored(passages: Sequence[Passage]) -> str:
         for p in canonical_passages(passages)
     ]
     return sha256(b"".join(parts)).hexdigest()
-
-
-@contextmanager
-def helped(embedder: ModelEmbedder) -> Iterator[None]:
-    """A second thread takes its share of each text that is embedded alone."""
-    done = threading.Event()
-
-    def help_along() -> None:
-        while not done.is_set():
-            if not embedder.assist():
-                time.sleep(0)
-
-    thread = threading.Thread(target=help_along)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def check(texts: list[str], one: ModelEmbedder, two: ModelEmbedder) -> None:

@@ -6,7 +6,6 @@ import itertools
 import json
 import shutil
 import sys
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from reference.helping import helped
 
 from ebbtide.analysis import embedding
 from ebbtide.analysis.canonical import canonical_passages
@@ -265,20 +265,9 @@ def test_two_threads_share_a_question(embedder: ModelEmbedder) -> None:
 def test_help_changes_no_bit(embedder: ModelEmbedder) -> None:
     assert not embedder.assist(), "nothing is embedded"
     alone = [embedder.embed([text]).tobytes() for text in TEXTS]
-    stopped = threading.Event()
-
-    def assist() -> None:
-        while not stopped.is_set():
-            embedder.assist()
-
-    helper = threading.Thread(target=assist)
-    helper.start()
-    try:
+    with helped(embedder):
         for _ in range(5):
             assert [embedder.embed([text]).tobytes() for text in TEXTS] == alone
-    finally:
-        stopped.set()
-        helper.join()
 
 
 def test_paraphrases_are_closer_than_unrelated_texts(embedder: ModelEmbedder) -> None:

@@ -111,14 +111,10 @@ impl Encoder {
                 && let Some(helper) = self.desk.helper()
             {
                 let (share, mut part) = Share::half(number, &mut rows, self.width);
-                // Who offered help waits for an answer.
-                if let Err(back) = helper.send(share) {
-                    rows.extend(back.0.rows);
-                } else {
-                    self.pass_part(number, &mut rows, &mut part, room);
-                    rows.extend(part.handed());
-                    return rows;
-                }
+                helper.send(share).expect("who offered help waits for it");
+                self.pass_part(number, &mut rows, &mut part, room);
+                rows.extend(part.handed());
+                return rows;
             }
             layer.pass(&mut rows, Texts::Whole(lengths), room);
         }

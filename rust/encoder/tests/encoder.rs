@@ -188,7 +188,7 @@ fn help_changes_no_bit() {
     let alone: Vec<Vec<u32>> = texts.iter().map(encode).collect();
     let (done, answers) = (AtomicBool::new(false), AtomicUsize::new(0));
     scope(|threads| {
-        // More offers than there are texts under way.
+        // More offers than there are texts under way; help is wanted by one at a time.
         for _ in 0..2 {
             threads.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
@@ -196,17 +196,12 @@ fn help_changes_no_bit() {
                 }
             });
         }
-        let encoding: Vec<_> = (0..2)
-            .map(|_| {
-                threads
-                    .spawn(|| (0..10).all(|_| texts.iter().map(encode).eq(alone.iter().cloned())))
-            })
-            .collect();
-        let same: Vec<bool> = { encoding.into_iter() }
-            .map(|thread| thread.join().expect("a thread"))
-            .collect();
+        let same = || (0..10).all(|_| texts.iter().map(encode).eq(alone.iter().cloned()));
+        let one_by_one = same();
+        let beside = threads.spawn(same);
+        let both = [same(), beside.join().expect("a thread")];
         done.store(true, Ordering::Relaxed);
-        assert_eq!(same, [true, true]);
+        assert_eq!((one_by_one, both), (true, [true, true]));
     });
     let several = available_parallelism().map_or(1, usize::from) > 1;
     assert_eq!(answers.into_inner() > 0, several);

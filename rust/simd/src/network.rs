@@ -344,9 +344,8 @@ mod portable {
             value.copy_from_slice(&row[2 * width + at..][..HEAD]);
             room.values.push(value);
         }
-        let (mut first, end) = (head.asking.start, head.asking.end);
-        let asking = out[..(end - first) * width].chunks_mut(R * width);
-        for out in asking {
+        let end = head.asking.end;
+        for (first, out) in head.asking.step_by(R).zip(out.chunks_mut(R * width)) {
             let queries: [&[f32; HEAD]; R] = std::array::from_fn(|r| {
                 let row = (first + r).min(end - 1);
                 &rows[row * 3 * width + at..].as_chunks().0[0]
@@ -359,7 +358,6 @@ mod portable {
             for (mean, out) in means.iter().zip(out.chunks_mut(width)) {
                 out[at..][..HEAD].copy_from_slice(mean);
             }
-            first += R;
         }
     }
 
