@@ -24,6 +24,13 @@ pub fn count_tokens(tokenizer: &Tokenizer, text: &str) -> u32 {
     u32::try_from(tokenizer.count(text)).unwrap_or(u32::MAX)
 }
 
+/// Whether a text behind a line break is split into the same tokens as alone, and what is
+/// before the break too: every tokenizer here lets a piece go on behind a break with further
+/// space, or, after marks, with slashes.
+pub fn stands_apart(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_whitespace() || c == '/') && !text.is_empty()
+}
+
 /// NFC, lower case: how terms are compared.
 pub fn fold(text: &str) -> String {
     if text.is_ascii() {

@@ -15,6 +15,7 @@ mod graph;
 mod hybrid;
 mod known;
 mod load;
+mod page;
 mod rank;
 mod read;
 mod recent;

@@ -1,11 +1,12 @@
 //! Evidence and the active conversation as one block of text under a token budget.
 
 use super::Engine;
+use super::page::{Line, Page, Part};
 use super::read::{Evidence, Recall, RecallOptions};
 use super::tiers::Tiers;
-use crate::config::RecurrencePolicy;
+use crate::config::{RecurrencePolicy, Render};
 use crate::error::Result;
-use crate::render::{self, Line};
+use crate::render;
 use crate::retrieve::Query;
 use crate::text::fold;
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
@@ -37,148 +38,105 @@ impl Engine {
         let config = self.settings(options.preset.as_deref())?;
         let budget = max_tokens.unwrap_or(config.render.max_tokens);
         let mut recall = self.recall(query, options)?;
-        let active = if include_active {
-            self.visible_active()?
-        } else {
-            Vec::new()
-        };
-        let mut page = Page::new(
-            self,
-            budget,
-            config.render.resolve_dates,
-            config.render.end_marker,
-        );
+        let mut active = Conversation::new(self, &config.render, include_active);
         // What the active block will show anyway is not shown twice: it goes
         // there if the whole block fits, else it stays evidence.
-        let all_fit = page.would_fit(&active);
-        if all_fit {
-            let shown: BTreeSet<InteractionId> =
-                active.iter().map(|t| t.0.interaction_id).collect();
+        if active.fits(budget / 2)? {
+            let shown = active.turns();
             recall
                 .evidence
                 .retain(|e| !shown.contains(&e.turn.interaction_id));
         }
         let tiers = self.recall_tiers(query, options)?;
-        page.recalled(&recall, query, &tiers, &config.policy.recurrence)?;
-        page.active(&active);
-        Ok(page.finish())
-    }
-
-    /// Active turns that still stand, in id order, with their time expressions.
-    fn visible_active(&self) -> Result<Vec<(StoredTurn, Vec<TimeExpression>)>> {
-        let mut turns = Vec::new();
-        for entry in self.active.entries() {
-            if self.lineage.validity(entry.id) == Validity::Current {
-                let derived = self.store().derived(&self.namespace, entry.id)?;
-                let turn = self.store().turn(&self.namespace, entry.id)?;
-                let times = derived.map(|d| d.facts.times).unwrap_or_default();
-                turns.extend(turn.map(|t| (self.complete(t), times)));
-            }
-        }
-        Ok(turns)
+        let mut filling = Filling::new(self, budget, &config.render);
+        filling.recalled(&recall, query, &tiers, &config.policy.recurrence)?;
+        filling.active(&mut active)?;
+        Ok(filling.finish())
     }
 }
 
-/// The text as it grows, and what it costs.
-struct Page<'a> {
+/// The active turns that still stand, newest first. Each is read when it is asked for: a
+/// small page shows few of them.
+struct Conversation<'a> {
     engine: &'a Engine,
-    budget: u32,
-    resolve: bool,
-    end_marker: bool,
-    structured: Vec<Item>,
-    supporting: Vec<Item>,
-    episodes: Vec<String>,
-    facts: Vec<String>,
-    active: Vec<Item>,
+    settings: &'a Render,
+    read: Vec<Line>,
+    /// Those that were not read yet, in id order.
+    rest: Vec<InteractionId>,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(engine: &'a Engine, settings: &'a Render, include: bool) -> Self {
+        let entries = engine.active.entries().iter().filter(|_| include);
+        let stands = |id: &InteractionId| engine.lineage.validity(*id) == Validity::Current;
+        Self {
+            engine,
+            settings,
+            read: Vec::new(),
+            rest: entries.map(|e| e.id).filter(stands).collect(),
+        }
+    }
+
+    /// The line of the turn that comes `at` places after the newest.
+    fn line(&mut self, at: usize) -> Result<Option<&Line>> {
+        while self.read.len() <= at {
+            let Some(id) = self.rest.pop() else { break };
+            self.read
+                .extend(self.engine.active_line(id, self.settings)?);
+        }
+        Ok(self.read.get(at))
+    }
+
+    /// Whether they all fit on a page of their own.
+    fn fits(&mut self, budget: u32) -> Result<bool> {
+        let mut page = Page::new(self.engine.tokenizer, budget, self.settings.end_marker);
+        let mut at = 0;
+        while let Some(line) = self.line(at)? {
+            if !page.add(Part::Active, line.clone()) {
+                return Ok(false);
+            }
+            at += 1;
+        }
+        Ok(true)
+    }
+
+    /// Those that were read.
+    fn turns(&self) -> BTreeSet<InteractionId> {
+        self.read.iter().filter_map(|l| l.id).collect()
+    }
+}
+
+impl Engine {
+    /// An active turn with the dates that it names; `None` where it was erased meanwhile.
+    fn active_line(&self, id: InteractionId, settings: &Render) -> Result<Option<Line>> {
+        let store = self.store();
+        let Some(turn) = store.turn(&self.namespace, id)? else {
+            return Ok(None);
+        };
+        let known = self.known(&store, id)?;
+        let times = known.as_ref().map_or(&[][..], |k| &k.facts.times);
+        let text = line(&self.complete(turn), times, None, settings);
+        Ok(Some(Line::new(self.tokenizer, Some(id), text)))
+    }
+}
+
+/// A page, and what puts lines on it.
+struct Filling<'a> {
+    engine: &'a Engine,
+    settings: &'a Render,
+    page: Page,
     /// What evidence was tried, whether it fitted or not.
     tried: BTreeSet<InteractionId>,
 }
 
-/// One line and the turn that it shows.
-struct Item {
-    id: InteractionId,
-    text: String,
-}
-
-impl Item {
-    fn new(turn: &StoredTurn, text: String) -> Self {
-        Self {
-            id: turn.interaction_id,
-            text,
-        }
-    }
-}
-
-impl<'a> Page<'a> {
-    fn new(engine: &'a Engine, budget: u32, resolve: bool, end_marker: bool) -> Self {
+impl<'a> Filling<'a> {
+    fn new(engine: &'a Engine, budget: u32, settings: &'a Render) -> Self {
         Self {
             engine,
-            budget,
-            resolve,
-            end_marker,
-            structured: Vec::new(),
-            supporting: Vec::new(),
-            episodes: Vec::new(),
-            facts: Vec::new(),
-            active: Vec::new(),
+            settings,
+            page: Page::new(engine.tokenizer, budget, settings.end_marker),
             tried: BTreeSet::new(),
         }
-    }
-
-    fn text(&self) -> String {
-        let mut lines: Vec<&str> = Vec::new();
-        let gathered = !self.episodes.is_empty() || !self.facts.is_empty();
-        if !self.structured.is_empty() || gathered {
-            lines.push(render::RECALLED);
-        }
-        if !self.structured.is_empty() {
-            lines.push(render::STRUCTURED);
-            lines.extend(self.structured.iter().map(|i| i.text.as_str()));
-            if !self.supporting.is_empty() {
-                lines.push(render::SUPPORTING);
-                lines.extend(self.supporting.iter().map(|i| i.text.as_str()));
-            }
-        }
-        for (heading, block) in [
-            (render::EPISODES, &self.episodes),
-            (render::FACTS, &self.facts),
-        ] {
-            if !block.is_empty() {
-                lines.push(heading);
-                lines.extend(block.iter().map(String::as_str));
-            }
-        }
-        if !self.active.is_empty() {
-            lines.push(render::ACTIVE);
-            lines.extend(self.active.iter().map(|i| i.text.as_str()));
-        }
-        if self.end_marker && !lines.is_empty() {
-            lines.push(render::END);
-        }
-        lines.join("\n")
-    }
-
-    fn fits(&self) -> bool {
-        self.engine.count_tokens(&self.text()) <= self.budget
-    }
-
-    fn line(
-        &self,
-        turn: &StoredTurn,
-        times: &[TimeExpression],
-        cut: Option<(usize, usize)>,
-    ) -> String {
-        render::line(&Line { turn, times, cut }, self.resolve)
-    }
-
-    fn would_fit(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) -> bool {
-        self.active = active
-            .iter()
-            .map(|(t, times)| Item::new(t, self.line(t, times, None)))
-            .collect();
-        let fits = self.engine.count_tokens(&self.text()) <= self.budget / 2;
-        self.active.clear();
-        fits
     }
 
     /// Evidence, then the episodes and facts in their share, then evidence again in what
@@ -190,7 +148,7 @@ impl<'a> Page<'a> {
         tiers: &Tiers,
         p: &RecurrencePolicy,
     ) -> Result<()> {
-        let whole = self.budget;
+        let whole = self.page.budget;
         if tiers.is_empty() {
             self.evidence(recall, query);
             return Ok(());
@@ -199,10 +157,9 @@ impl<'a> Page<'a> {
         let part = (f64::from(whole) * p.share) as u32;
         // A small context is raw evidence's alone; the tiers get what is left over.
         let kept_free = if whole < p.share_from { 0 } else { part };
-        self.budget = whole - kept_free;
+        self.page.budget = whole - kept_free;
         self.evidence(recall, query);
-        let used = self.engine.count_tokens(&self.text());
-        self.budget = whole.min(used + part);
+        self.page.budget = whole.min(self.page.tokens() + part);
         let places = recall.evidence.iter().enumerate();
         let places: BTreeMap<InteractionId, usize> =
             places.map(|(at, e)| (e.turn.interaction_id, at)).collect();
@@ -210,7 +167,7 @@ impl<'a> Page<'a> {
         let mut told = BTreeSet::new();
         self.facts(tiers, p.k_sem, &places, &shown, &mut told)?;
         self.episodes(tiers, p.k_epi, &places, &shown, &told)?;
-        self.budget = whole;
+        self.page.budget = whole;
         let shown = self.shown();
         self.tried.retain(|id| shown.contains(id));
         self.evidence(recall, query);
@@ -231,15 +188,14 @@ impl<'a> Page<'a> {
         let mut order: Vec<(usize, u64)> = new.map(|(t, id)| (place(places, t), id)).collect();
         order.sort_by_key(|o| o.0);
         for (_, id) in order.into_iter().take(2 * most) {
-            let Some(fact) = self.engine.fact(id)?.filter(|_| self.facts.len() < most) else {
+            let room = self.page.count(Part::Facts) < most;
+            let Some(fact) = self.engine.fact(id)?.filter(|_| room) else {
                 break;
             };
             let place = (fact.excerpt.interaction_id, fact.excerpt.start);
             if fact.written.is_some() || told.insert(place) {
-                self.facts.push(fact.written.unwrap_or(fact.excerpt.text));
-                if !self.fits() {
-                    self.facts.pop();
-                }
+                let text = fact.written.unwrap_or(fact.excerpt.text);
+                self.add(Part::Facts, None, text);
             }
         }
         Ok(())
@@ -268,11 +224,8 @@ impl<'a> Page<'a> {
         let mut order: Vec<(usize, u64)> = new.collect();
         order.sort_by_key(|o| o.0);
         for (_, id) in order.into_iter().take(2 * most) {
-            let Some(episode) = self
-                .engine
-                .episode(id)?
-                .filter(|_| self.episodes.len() < most)
-            else {
+            let room = self.page.count(Part::Episodes) < most;
+            let Some(episode) = self.engine.episode(id)?.filter(|_| room) else {
                 break;
             };
             let new = episode.sentences.iter().filter(|s| {
@@ -283,42 +236,46 @@ impl<'a> Page<'a> {
                 lines = vec![written];
             }
             if !lines.is_empty() {
-                self.episodes.push(lines.join(" "));
-                if !self.fits() {
-                    self.episodes.pop();
-                }
+                self.add(Part::Episodes, None, lines.join(" "));
             }
         }
         Ok(())
     }
 
     fn shown(&self) -> BTreeSet<InteractionId> {
-        let blocks = [&self.structured, &self.supporting];
-        blocks.into_iter().flatten().map(|i| i.id).collect()
+        let parts = [Part::Structured, Part::Supporting];
+        parts.into_iter().flat_map(|p| self.page.turns(p)).collect()
+    }
+
+    /// Adds a line unless that is more than the budget; whether it was added.
+    fn add(&mut self, part: Part, id: Option<InteractionId>, text: String) -> bool {
+        let line = Line::new(self.engine.tokenizer, id, text);
+        self.page.add(part, line)
     }
 
     fn evidence(&mut self, recall: &Recall, query: &Query) {
         for e in &recall.evidence {
-            if !self.tried.insert(e.turn.interaction_id) {
+            let id = e.turn.interaction_id;
+            if !self.tried.insert(id) {
                 continue;
             }
-            let line = self.line(&e.turn, &e.times, None);
-            self.structured.push(Item::new(&e.turn, line));
-            if !self.fits() {
-                self.structured.pop();
+            let text = line(&e.turn, &e.times, None, self.settings);
+            if !self.add(Part::Structured, Some(id), text) {
                 // Whole items only; but the best one is never left out for its length.
-                if self.structured.is_empty() {
+                if self.page.count(Part::Structured) == 0 {
                     self.cut_to_fit(e, query);
                 }
                 continue;
             }
             for s in &e.support {
-                if self.tried.insert(s.turn.interaction_id) {
-                    let text = format!("{} ({})", self.line(&s.turn, &[], None), s.relation);
-                    self.supporting.push(Item::new(&s.turn, text));
-                    if !self.fits() {
-                        self.supporting.pop();
-                    }
+                let id = s.turn.interaction_id;
+                if self.tried.insert(id) {
+                    let text = line(&s.turn, &[], None, self.settings);
+                    self.add(
+                        Part::Supporting,
+                        Some(id),
+                        format!("{text} ({})", s.relation),
+                    );
                 }
             }
         }
@@ -342,17 +299,14 @@ impl<'a> Page<'a> {
             return;
         };
         let (mut from, mut to) = (best, best);
-        let mut kept: Option<Item> = None;
+        let mut kept: Option<Line> = None;
         loop {
             let cut = (sentences[from].0, sentences[to].1);
-            let line = self.line(&e.turn, &e.times, Some(cut));
-            self.structured.push(Item::new(&e.turn, line));
-            let fits = self.fits();
-            let item = self.structured.pop();
-            if !fits {
+            let text = line(&e.turn, &e.times, Some(cut), self.settings);
+            if !self.add(Part::Structured, Some(e.turn.interaction_id), text) {
                 break;
             }
-            kept = item;
+            kept = self.page.take(Part::Structured);
             if to + 1 < sentences.len() {
                 to += 1;
             } else if from > 0 {
@@ -361,32 +315,41 @@ impl<'a> Page<'a> {
                 break;
             }
         }
-        self.structured.extend(kept);
+        if let Some(line) = kept {
+            self.page.add(Part::Structured, line);
+        }
     }
 
-    fn active(&mut self, active: &[(StoredTurn, Vec<TimeExpression>)]) {
-        for (turn, times) in active.iter().rev() {
-            if self.tried.contains(&turn.interaction_id) {
-                continue;
-            }
-            let item = Item::new(turn, self.line(turn, times, None));
-            self.active.insert(0, item);
-            if !self.fits() {
-                self.active.remove(0);
+    /// The newest turns that fit and are not evidence.
+    fn active(&mut self, conversation: &mut Conversation<'_>) -> Result<()> {
+        let mut at = 0;
+        while let Some(line) = conversation.line(at)? {
+            at += 1;
+            let tried = line.id.is_some_and(|id| self.tried.contains(&id));
+            if !tried && !self.page.add(Part::Active, line.clone()) {
                 break;
             }
         }
+        Ok(())
     }
 
     fn finish(self) -> Context {
-        let text = self.text();
-        let blocks = [&self.structured, &self.supporting, &self.active];
+        let parts = [Part::Structured, Part::Supporting, Part::Active];
         Context {
-            tokens: self.engine.count_tokens(&text),
-            shown: blocks.into_iter().flatten().map(|i| i.id).collect(),
-            text,
+            text: self.page.text(),
+            shown: parts.into_iter().flat_map(|p| self.page.turns(p)).collect(),
+            tokens: self.page.tokens(),
         }
     }
+}
+
+fn line(
+    turn: &StoredTurn,
+    times: &[TimeExpression],
+    cut: Option<(usize, usize)>,
+    settings: &Render,
+) -> String {
+    render::line(&render::Line { turn, times, cut }, settings.resolve_dates)
 }
 
 /// The place of a turn in the recall; after all of them where it is not in it.
