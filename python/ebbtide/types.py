@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 __all__ = [
@@ -20,6 +20,8 @@ __all__ = [
     "Turn",
     "WriteReport",
 ]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,7 @@ class Turn:
 
     @classmethod
     def _from_core(cls, row: Mapping[str, Any]) -> Turn:
-        from datetime import UTC, timedelta
-
         micros = row["utc_micros"]
-        epoch = datetime(1970, 1, 1, tzinfo=UTC)
         metadata = row["metadata"]
         return cls(
             text=row["text"],
@@ -90,7 +89,7 @@ class Turn:
             state=row["state"],
             validity=row["validity"],
             tokens=row["tokens"],
-            utc=None if micros is None else epoch + timedelta(microseconds=micros),
+            utc=None if micros is None else _EPOCH + timedelta(microseconds=micros),
         )
 
 

@@ -199,12 +199,14 @@ def recall(folder: Path, rounds: int, turns: int) -> Iterator[Figure]:
     with _memory(folder, "recall") as memory, closing(Analyser(Config()["nlp"])) as analyser:
         read = partial(analyser.question, query_time=None, speakers=["ana", "ben"], bare=False)
         memory.add_many(conversation(turns, seed=200))
-        whole, question = [], []
+        whole, context, question = [], [], []
         for _ in range(max(rounds, 100 // len(QUESTIONS) + 1)):
             for text in QUESTIONS:
                 whole.append(timed(partial(memory.retrieve, text, limit=10)))
+                context.append(timed(partial(memory.context, text, max_tokens=2048)))
                 question.append(timed(partial(read, text)))
     yield milliseconds("recall", "retrieve, whole", whole, size=turns)
+    yield milliseconds("recall", "context of 2,048 tokens, whole", context, size=turns)
     yield milliseconds("recall", "the analysis of the question alone", question, size=turns)
     ratio = statistics.median(whole) / statistics.median(question)
     yield Figure("recall", "retrieve by its analysis alone", "×", ratio, size=turns)

@@ -5,9 +5,13 @@ use super::read::{Candidate, Evidence, Recall, RecallOptions, Support};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::retrieve::{Query, QueryFrame, cards, features};
-use crate::types::{InteractionId, StoredTurn};
+use crate::store::Store;
+use crate::types::InteractionId;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// What becomes of a candidate that is neither dropped nor the same as a better one.
+const KEPT: &str = "kept";
 
 impl Engine {
     /// One item a source turn, its channels joined, its support attached.
@@ -24,19 +28,23 @@ impl Engine {
         let mut joined: Vec<Candidate> = Vec::new();
         let mut traced = Vec::new();
         for c in pool {
-            let mut fate = c.dropped.unwrap_or("kept");
+            let mut fate = c.dropped.unwrap_or(KEPT);
             if c.dropped.is_none() {
                 if let Some(first) = joined.iter_mut().find(|j| j.id == c.id) {
                     first.channels.extend(&c.channels);
                     fate = "joined";
+                } else if joined.len() >= limit && !options.trace {
+                    // Not shown: what it is like does not matter.
+                    continue;
                 } else if joined.iter().any(|j| self.same_words(j, &c)) {
                     fate = "duplicate";
-                } else {
-                    joined.push(c.clone());
                 }
             }
             if options.trace {
-                traced.push((c, fate));
+                traced.push((c.clone(), fate));
+            }
+            if fate == KEPT {
+                joined.push(c);
             }
         }
         let cut = if options.limit.is_none() && r.adaptive_truncation {
@@ -49,18 +57,14 @@ impl Engine {
             .iter()
             .map(|(c, fate)| self.trace_row(c, fate, &joined))
             .collect();
-        for c in joined {
-            let rank = recall.evidence.len() + 1;
-            // Erased by the writer while this reader was at it: it is passed over.
-            // The store is let go again before the evidence reads what supports it.
-            let turn = self.store().turn(&self.namespace, c.id)?;
-            if let Some(turn) = turn {
-                let turn = self.complete(turn);
-                let evidence = self.evidence(c, turn, rank, &query.frame, r)?;
-                recall.evidence.push(evidence);
+        self.store().reading(|store| {
+            for c in joined {
+                let rank = recall.evidence.len() + 1;
+                let evidence = self.evidence(store, c, rank, &query.frame, r)?;
+                recall.evidence.extend(evidence);
             }
-        }
-        Ok(recall)
+            Ok(recall)
+        })
     }
 
     /// Two turns that say the same are shown once.
@@ -70,18 +74,23 @@ impl Engine {
                 == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
     }
 
+    /// A candidate with its turn and what supports it; `None` where the turn was erased by
+    /// the writer while this reader was at it.
     pub(super) fn evidence(
         &self,
+        store: &Store,
         c: Candidate,
-        turn: StoredTurn,
         rank: usize,
         q: &QueryFrame,
         r: &Retrieval,
-    ) -> Result<Evidence> {
+    ) -> Result<Option<Evidence>> {
+        let Some(turn) = store.turn(&self.namespace, c.id)? else {
+            return Ok(None);
+        };
         let mut support = Vec::new();
         let mut add = |id: InteractionId, relation: &'static str| -> Result<()> {
             if support.len() < r.max_support_turns_per_card && id != c.id {
-                let found = self.store().turn(&self.namespace, id)?;
+                let found = store.turn(&self.namespace, id)?;
                 support.extend(found.map(|t| Support {
                     turn: self.complete(t),
                     relation,
@@ -122,23 +131,23 @@ impl Engine {
                 .zip(c.answerability.penalties),
         );
         features.extend(c.terms.named());
-        Ok(Evidence {
+        Ok(Some(Evidence {
             rank,
             score: c.score,
             kind: if c.card.is_some() { "card" } else { "raw" },
-            turn,
+            turn: self.complete(turn),
             card,
             channels: c.channels.by_name(),
             features,
             support,
             confidence: c.confidence,
             times: c.known.facts.times.clone(),
-        })
+        }))
     }
 
     pub(super) fn trace_row(&self, c: &Candidate, fate: &str, kept: &[Candidate]) -> Value {
         let shown = kept.iter().position(|k| k.id == c.id && k.card == c.card);
-        let fate = if fate == "kept" && shown.is_none() {
+        let fate = if fate == KEPT && shown.is_none() {
             "cut"
         } else {
             fate

@@ -2,7 +2,9 @@
 //! the second stage that looks at skipped turns when the notes have no answer.
 
 use super::Engine;
-use super::read::{BM25, Candidate, Channels, Hits, RAW_SEMANTIC, Recall, RecallOptions, SHADOW};
+use super::read::{
+    BM25, Candidate, Channels, Evidence, Hits, RAW_SEMANTIC, Recall, RecallOptions, SHADOW,
+};
 use super::terms::{Term, Terms};
 use crate::config::Config;
 use crate::error::Result;
@@ -88,17 +90,17 @@ impl Engine {
             let rows = pool.iter().map(|c| self.trace_row(c, "shadow", &[]));
             recall.candidates.extend(rows);
         }
-        for c in pool {
-            let rank = recall.evidence.len() + 1;
-            let turn = self.store().turn(&self.namespace, c.id)?;
-            let Some(turn) = turn.map(|t| self.complete(t)) else {
-                continue;
-            };
-            let mut evidence = self.evidence(c, turn, rank, &query.frame, r)?;
-            evidence.kind = "shadow";
-            recall.evidence.push(evidence);
-        }
-        Ok(recall)
+        self.store().reading(|store| {
+            for c in pool {
+                let rank = recall.evidence.len() + 1;
+                let evidence = self.evidence(store, c, rank, &query.frame, r)?;
+                recall.evidence.extend(evidence.map(|e| Evidence {
+                    kind: "shadow",
+                    ..e
+                }));
+            }
+            Ok(recall)
+        })
     }
 }
 

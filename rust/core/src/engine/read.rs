@@ -307,13 +307,11 @@ impl Engine {
         if scan.is_some() {
             add_deliberation(&mut pool, config.deliberation.weight);
         }
-        pool.sort_by(|a, b| {
-            (a.dropped.is_some().cmp(&b.dropped.is_some()))
-                .then(best_first((a.score, a.id), (b.score, b.id)))
-                .then(a.card.cmp(&b.card))
-        });
         let all = !narrowed && found >= self.turns.len();
-        Ok(Ranked { pool, all })
+        Ok(Ranked {
+            pool: in_order(pool),
+            all,
+        })
     }
 
     /// Whether a turn meets the caller's conditions.
@@ -388,6 +386,20 @@ impl Engine {
         let reach = usize::try_from(reach).unwrap_or(usize::MAX);
         self.turns.ids(self.turns.around(at, reach)).to_vec()
     }
+}
+
+/// Best first, the dropped ones last. Their places are sorted, since candidates are large.
+fn in_order(pool: Vec<Candidate>) -> Vec<Candidate> {
+    let key = |c: &Candidate| (c.dropped.is_some(), (c.score, c.id), c.card);
+    let mut order: Vec<_> = pool.iter().map(key).zip(0..).collect();
+    order.sort_by(|((a_dropped, a, a_card), _), ((b_dropped, b, b_card), _)| {
+        (a_dropped.cmp(b_dropped))
+            .then(best_first(*a, *b))
+            .then(a_card.cmp(b_card))
+    });
+    let mut pool: Vec<Option<Candidate>> = pool.into_iter().map(Some).collect();
+    let places = order.into_iter().map(|(_, at): (_, usize)| at);
+    places.filter_map(|at| pool[at].take()).collect()
 }
 
 /// Ranking of the paper: eq. 34 alone.

@@ -12,6 +12,9 @@ use crate::text::fold;
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Active turns that are read in one go.
+const TOGETHER: usize = 16;
+
 /// A rendered block and what is in it.
 pub struct Context {
     /// The block; empty where nothing is shown.
@@ -55,8 +58,8 @@ impl Engine {
     }
 }
 
-/// The active turns that still stand, newest first. Each is read when it is asked for: a
-/// small page shows few of them.
+/// The active turns that still stand, newest first. They are read as far as they are asked
+/// for: a small page shows few of them.
 struct Conversation<'a> {
     engine: &'a Engine,
     settings: &'a Render,
@@ -80,9 +83,14 @@ impl<'a> Conversation<'a> {
     /// The line of the turn that comes `at` places after the newest.
     fn line(&mut self, at: usize) -> Result<Option<&Line>> {
         while self.read.len() <= at {
-            let Some(id) = self.rest.pop() else { break };
+            let next = self
+                .rest
+                .split_off(self.rest.len().saturating_sub(TOGETHER));
+            if next.is_empty() {
+                break;
+            }
             self.read
-                .extend(self.engine.active_line(id, self.settings)?);
+                .extend(self.engine.active_lines(&next, self.settings)?);
         }
         Ok(self.read.get(at))
     }
@@ -107,16 +115,22 @@ impl<'a> Conversation<'a> {
 }
 
 impl Engine {
-    /// An active turn with the dates that it names; `None` where it was erased meanwhile.
-    fn active_line(&self, id: InteractionId, settings: &Render) -> Result<Option<Line>> {
-        let store = self.store();
-        let Some(turn) = store.turn(&self.namespace, id)? else {
-            return Ok(None);
-        };
-        let known = self.known(&store, id)?;
-        let times = known.as_ref().map_or(&[][..], |k| &k.facts.times);
-        let text = line(&self.complete(turn), times, None, settings);
-        Ok(Some(Line::new(self.tokenizer, Some(id), text)))
+    /// Active turns with the dates that they name, the last of them first; none of one that
+    /// was erased meanwhile.
+    fn active_lines(&self, ids: &[InteractionId], settings: &Render) -> Result<Vec<Line>> {
+        self.store().reading(|store| {
+            let mut lines = Vec::with_capacity(ids.len());
+            for id in ids.iter().rev() {
+                let Some(turn) = store.turn(&self.namespace, *id)? else {
+                    continue;
+                };
+                let known = self.known(store, *id)?;
+                let times = known.as_ref().map_or(&[][..], |k| &k.facts.times);
+                let text = line(&self.complete(turn), times, None, settings);
+                lines.push(Line::new(self.tokenizer, Some(*id), text));
+            }
+            Ok(lines)
+        })
     }
 }
 
