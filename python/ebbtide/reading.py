@@ -213,10 +213,9 @@ class Reading:
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
         first = interaction_id_of(first)
-        while page := self._handle.page(first, _PAGE):
-            for row in page:
-                if state is None or row["state"] == state:
-                    yield Turn._from_core(row)
+        archived = None if state is None else state == "archived"
+        while page := self._handle.page(first, _PAGE, archived):
+            yield from map(Turn._from_core, page)
             first = page[-1]["interaction_id"] + 1
 
     def get(

@@ -8,7 +8,7 @@ use ebbtide_core::config::Config;
 use ebbtide_core::engine::{Engine, MemoryOptions};
 use ebbtide_core::error::{Code, Error, Result};
 use ebbtide_core::store::Written;
-use ebbtide_core::types::{Cost, Relation};
+use ebbtide_core::types::{Cost, Relation, State};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use std::borrow::Cow;
@@ -215,8 +215,16 @@ impl MemoryHandle {
         self.with(py, |e| e.find_external(external_id))
     }
 
-    fn page<'py>(&self, py: Python<'py>, first: u64, limit: u32) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.with(py, |e| e.page(first, limit))?)
+    #[pyo3(signature = (first, limit, archived=None))]
+    fn page<'py>(
+        &self,
+        py: Python<'py>,
+        first: u64,
+        limit: u32,
+        archived: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let state = archived.map(|yes| if yes { State::Archived } else { State::Active });
+        to_python(py, &self.with(py, |e| e.page(first, limit, state))?)
     }
 
     /// A page of the raw history that the filters let in.

@@ -12,8 +12,6 @@ use crate::retrieve::features::Judge;
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::text::{self, fold};
 use crate::types::{InteractionId, Signals, Validity};
-use serde_json::Value;
-use std::collections::BTreeSet;
 
 impl Engine {
     pub(super) fn admits(&self, m: &TurnMeta, f: &Filters) -> bool {
@@ -29,29 +27,6 @@ impl Engine {
                 .is_none_or(|s| m.session.as_deref() == Some(s))
             && after
             && before
-    }
-
-    /// Ids whose metadata has the wanted fields; `None`: no such condition.
-    pub(super) fn metadata_filter(
-        &self,
-        filters: &Filters,
-    ) -> Result<Option<BTreeSet<InteractionId>>> {
-        let Some(wanted) = filters.metadata.as_ref().filter(|m| !m.is_empty()) else {
-            return Ok(None);
-        };
-        let mut ids = BTreeSet::new();
-        self.store().for_each_loaded(&self.namespace, 0, |loaded| {
-            let metadata: Option<Value> = loaded
-                .turn
-                .metadata
-                .as_deref()
-                .and_then(|m| serde_json::from_str(m).ok());
-            if metadata.is_some_and(|m| wanted.iter().all(|(k, v)| m.get(k) == Some(v))) {
-                ids.insert(loaded.turn.interaction_id);
-            }
-            Ok(())
-        })?;
-        Ok(Some(ids))
     }
 
     /// The channels and their merge by (type, id) (eq. 33).

@@ -70,10 +70,7 @@ impl Engine {
         }
         let scan = match &overruled.facts {
             Some(facts) => self.given(facts, config)?,
-            None => {
-                let allowed = self.metadata_filter(&options.filters)?;
-                self.full_deliberation(query, config, &options.filters, allowed.as_ref())?
-            }
+            None => self.full_deliberation(query, config, &options.filters)?,
         };
         let mut recall = self.search(query, options, config, Some(&scan), None)?;
         report["scan"] = json!(scan);
@@ -300,8 +297,8 @@ impl Engine {
         config: &Config,
     ) -> Result<Vec<Ballot>> {
         let depth = config.deliberation.vote_depth;
-        let allowed = self.metadata_filter(&options.filters)?;
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
+        let having = self.metadata.having(options.filters.metadata.as_ref());
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, &having);
         let ids = |hits: Vec<(InteractionId, f64)>| hits.into_iter().map(|(id, _)| id).collect();
         let r = &config.retrieval;
         let by_turn = |c: &Candidate| {

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::Result;
+use crate::store::Store;
 use crate::types::InteractionId;
 
 impl Engine {
@@ -17,13 +18,22 @@ impl Engine {
         }
         self.write(|engine, store, _| {
             for id in ids {
-                store.erase_turn(&engine.namespace, *id)?;
-                engine.forget(*id);
-                engine.ungather(store, *id)?;
+                engine.erase(store, *id)?;
             }
             Ok(())
         })?;
         self.store().scrub()
+    }
+
+    /// One turn, within a transaction: from the store, the indexes, and what was gathered.
+    pub(super) fn erase(&mut self, store: &Store, id: InteractionId) -> Result<()> {
+        // Of a turn that is damaged the id is left behind: it is in no other index.
+        if let Ok(Some(turn)) = store.turn(&self.namespace, id) {
+            self.metadata.remove(id, turn.metadata.as_deref());
+        }
+        store.erase_turn(&self.namespace, id)?;
+        self.forget(id);
+        self.ungather(store, id)
     }
 
     /// Erases every turn of this memory; ids go on where they were.

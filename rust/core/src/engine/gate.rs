@@ -4,6 +4,7 @@
 //! window of similarities and the shadow buffer are read off them. So a memory that is
 //! reopened, or from which a turn was erased, goes on as if it had always been so.
 
+use super::links::Links;
 use super::{Engine, TurnMeta};
 use crate::config::Rpe;
 use crate::error::Result;
@@ -25,7 +26,7 @@ const TAKING_PART: usize = 50;
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     verdicts: BTreeMap<InteractionId, Verdict>,
-    links: BTreeMap<(InteractionId, InteractionId), f64>,
+    links: Links,
     skipped: BTreeMap<InteractionId, TurnMeta>,
     shadow: Flat,
 }
@@ -33,12 +34,14 @@ pub(super) struct Gate {
 impl Gate {
     /// Verdicts and links as the store has them; skipped turns come one by one.
     pub(super) fn load(store: &Store, ns: &Namespace) -> Result<Self> {
-        let links = store.links(ns)?.into_iter();
-        Ok(Self {
+        let mut gate = Self {
             verdicts: store.verdicts(ns)?.into_iter().collect(),
-            links: links.map(|l| ((l.newer, l.older), l.cosine)).collect(),
             ..Self::default()
-        })
+        };
+        for link in store.links(ns)? {
+            gate.links.insert(&link);
+        }
+        Ok(gate)
     }
 
     /// Whether the gate kept that turn out.
@@ -50,7 +53,7 @@ impl Gate {
         self.verdicts.remove(&id);
         self.skipped.remove(&id);
         self.shadow.remove(id);
-        self.links.retain(|(n, o), _| *n != id && *o != id);
+        self.links.remove(id);
     }
 
     /// Turns that are kept out.
@@ -77,13 +80,14 @@ impl Gate {
         &self,
         query: &[i16],
         c: &Rpe,
-        admit: impl Fn(&TurnMeta) -> bool + Sync,
+        admit: impl Fn(InteractionId, &TurnMeta) -> bool + Sync,
     ) -> Vec<(InteractionId, f64)> {
         let newest = self.skipped.keys().rev();
         let Some(oldest) = newest.take(c.shadow_size).min().copied() else {
             return Vec::new();
         };
-        let admit = |id| id >= oldest && self.skipped.get(&id).is_some_and(&admit);
+        let meets = |id| self.skipped.get(&id).is_some_and(|m| admit(id, m));
+        let admit = |id| id >= oldest && meets(id);
         let near = |hit: &(InteractionId, f64)| hit.1 > c.fallback_similarity;
         let hits = self.shadow.search(query, c.fallback_limit, -1.0, admit);
         hits.into_iter().filter(near).collect()
@@ -91,19 +95,7 @@ impl Gate {
 
     /// Notes linked with one, nearest first, equal ones by id.
     pub(super) fn linked(&self, id: InteractionId) -> Vec<(InteractionId, f64)> {
-        let mut found: Vec<(InteractionId, f64)> = self
-            .links
-            .iter()
-            .filter_map(
-                |((newer, older), cosine)| match (*newer == id, *older == id) {
-                    (true, _) => Some((*older, *cosine)),
-                    (_, true) => Some((*newer, *cosine)),
-                    _ => None,
-                },
-            )
-            .collect();
-        found.sort_by(|a, b| crate::order::best_first((a.1, a.0), (b.1, b.0)));
-        found
+        self.links.of(id)
     }
 
     pub(super) fn verdict(&self, id: InteractionId) -> Option<&Verdict> {
@@ -120,10 +112,10 @@ impl Gate {
                 hash.update(x.to_bits().to_le_bytes());
             }
         }
-        for ((newer, older), cosine) in &self.links {
-            hash.update(newer.to_le_bytes());
-            hash.update(older.to_le_bytes());
-            hash.update(cosine.to_bits().to_le_bytes());
+        for link in self.links.iter() {
+            hash.update(link.newer.to_le_bytes());
+            hash.update(link.older.to_le_bytes());
+            hash.update(link.cosine.to_bits().to_le_bytes());
         }
     }
 }
@@ -264,9 +256,7 @@ impl Engine {
         }
         for link in &links {
             store.insert_link(&self.namespace, link)?;
-            self.gate
-                .links
-                .insert((link.newer, link.older), link.cosine);
+            self.gate.links.insert(link);
         }
         let mut detail = json!(verdict);
         detail["links"] = json!(links.iter().map(|l| l.older).collect::<Vec<_>>());
@@ -294,10 +284,10 @@ impl Engine {
         };
         let mut overlay: BTreeMap<String, Vec<InteractionId>> = BTreeMap::new();
         let store = self.store();
-        for (newer, _) in self.gate.links.keys().filter(|(_, older)| *older == id) {
-            if let Some(d) = store.derived(&self.namespace, *newer)? {
+        for newer in self.gate.links.newer_than(id) {
+            if let Some(d) = store.derived(&self.namespace, newer)? {
                 for tag in tags(&d.facts) {
-                    overlay.entry(tag).or_default().push(*newer);
+                    overlay.entry(tag).or_default().push(newer);
                 }
             }
         }

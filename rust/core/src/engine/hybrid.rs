@@ -29,8 +29,8 @@ impl Engine {
     ) -> Result<Recall> {
         let r = &config.retrieval;
         let reach = 2 * options.limit.unwrap_or(r.final_recall_limit);
-        let allowed = self.metadata_filter(&options.filters)?;
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
+        let having = self.metadata.having(options.filters.metadata.as_ref());
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, &having);
         let stems = self.query_stems(&query.frame);
         let dense = self.flat.search(&query.vector, reach, -1.0, admit);
         let sparse = self.bm25.bm25(&stems, reach, admit);
@@ -62,15 +62,15 @@ impl Engine {
         if !self.gated() || self.gate.skipped().is_empty() {
             return Ok(recall);
         }
-        let allowed = self.metadata_filter(&options.filters)?;
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, allowed.as_ref());
+        let having = self.metadata.having(options.filters.metadata.as_ref());
+        let admit = |id: InteractionId| self.may_answer(id, &options.filters, &having);
         let nearest = self.flat.search(&query.vector, 1, -1.0, admit);
         if nearest.first().is_some_and(|hit| hit.1 >= c.fallback_below) {
             return Ok(recall);
         }
-        let hits = self
-            .gate
-            .in_shadow(&query.vector, c, |m| self.admits(m, &options.filters));
+        let hits = self.gate.in_shadow(&query.vector, c, |id, m| {
+            self.admits(m, &options.filters) && having.contains(id)
+        });
         let mut pool = fused(&[(SHADOW, hits)]);
         self.read_candidates(&mut pool)?;
         self.judge(&mut pool, &self.judge_of(&query.frame), query);

@@ -1,6 +1,7 @@
 //! Opening: everything in memory comes back from the store exactly as it was.
 
 use super::gate::Gate;
+use super::metadata::Fields;
 use super::recent::Recent;
 use super::turns::Turns;
 use super::{Engine, SharedStore, TurnMeta};
@@ -74,6 +75,7 @@ impl Engine {
             turns: Turns::default(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
+            metadata: Fields::default(),
             gate: Gate::default(),
             recurrence: Recurrence::default(),
             recent,
@@ -109,6 +111,7 @@ impl Engine {
         self.cards = CardIndex::default();
         self.turns.clear();
         self.pending.clear();
+        self.metadata.clear();
         let store = Arc::clone(&self.store);
         let store = store.lock().unwrap_or_else(PoisonError::into_inner);
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
@@ -142,6 +145,7 @@ impl Engine {
     fn restore(&mut self, loaded: LoadedTurn) {
         let LoadedTurn { turn, derived } = loaded;
         let id = turn.interaction_id;
+        self.metadata.insert(id, turn.metadata.as_deref());
         let Some(derived) = derived else {
             self.pending.insert(id);
             return;

@@ -14,7 +14,9 @@ mod gate;
 mod graph;
 mod hybrid;
 mod known;
+mod links;
 mod load;
+mod metadata;
 mod page;
 mod rank;
 mod read;
@@ -48,9 +50,10 @@ use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
 use crate::text::Words;
-use crate::types::{InteractionId, Signals, StoredTurn};
+use crate::types::{InteractionId, Signals, State, StoredTurn};
 use bpe_openai::Tokenizer;
 use gate::Gate;
+use metadata::Fields;
 use recent::Recent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -97,6 +100,7 @@ pub struct Engine {
     turns: Turns,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
+    metadata: Fields,
     gate: Gate,
     recurrence: Recurrence,
     recent: Recent,
@@ -212,9 +216,14 @@ impl Engine {
     }
 
     /// Up to `limit` turns from id `from` on, in id order, optionally of one state.
-    pub fn page(&self, from: InteractionId, limit: u32) -> Result<Vec<StoredTurn>> {
+    pub fn page(
+        &self,
+        from: InteractionId,
+        limit: u32,
+        state: Option<State>,
+    ) -> Result<Vec<StoredTurn>> {
         self.open_only()?;
-        let page = self.store().page(&self.namespace, from, limit)?;
+        let page = self.store().page(&self.namespace, from, limit, state)?;
         Ok(page.into_iter().map(|t| self.complete(t)).collect())
     }
 

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::deliberate::{Overruled, add_deliberation};
 use super::known::Known;
+use super::metadata::Having;
 use super::scan::Scan;
 use super::terms::{Term, Terms};
 use crate::config::{Config, Retrieval};
@@ -14,7 +15,7 @@ use crate::retrieve::{Filters, Query, QueryFrame};
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How a question is answered.
@@ -256,11 +257,10 @@ impl Engine {
         scan: Option<&Scan>,
     ) -> Result<Ranked> {
         let r = &config.retrieval;
-        let allowed = self.metadata_filter(&options.filters)?;
+        let having = self.metadata.having(options.filters.metadata.as_ref());
         // What the indexes hold are turns; without conditions there is nothing to look up.
         let every = options.filters == Filters::default() && self.all_recallable();
-        let admit =
-            |id: InteractionId| every || self.may_answer(id, &options.filters, allowed.as_ref());
+        let admit = |id: InteractionId| every || self.may_answer(id, &options.filters, &having);
         // Among the hits of a graph those that meet conditions may be few.
         let graph = if every && reach <= options.graph.owners.len() {
             &options.graph
@@ -319,10 +319,9 @@ impl Engine {
         &self,
         id: InteractionId,
         filters: &Filters,
-        allowed: Option<&BTreeSet<InteractionId>>,
+        having: &Having<'_>,
     ) -> bool {
-        self.turns.get(&id).is_some_and(|m| self.admits(m, filters))
-            && allowed.is_none_or(|set| set.contains(&id))
+        self.turns.get(&id).is_some_and(|m| self.admits(m, filters)) && having.contains(id)
     }
 
     pub(super) fn validity_of(&self, c: &Candidate) -> Validity {

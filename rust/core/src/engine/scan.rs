@@ -5,7 +5,7 @@
 //! index holds. Between chunks the store is free for others; what is kept of the
 //! history is the messages before a chunk and a bounded number of sentences.
 
-use super::Engine;
+use super::{Engine, metadata};
 use crate::config::{Archive, Config, Deliberation};
 use crate::error::Result;
 use crate::render;
@@ -81,7 +81,6 @@ impl Engine {
         query: &Query,
         config: &Config,
         filters: &Filters,
-        allowed: Option<&BTreeSet<InteractionId>>,
     ) -> Result<Scan> {
         let d = &config.deliberation;
         let asked = self.asked(query);
@@ -99,10 +98,7 @@ impl Engine {
             for message in &chunk {
                 scan.messages += 1;
                 let (sentences, memory) = self.read_message(message, &asked, &before, config);
-                let id = message.turn.interaction_id;
-                if self.may_be_shown(&message.turn, filters)
-                    && allowed.is_none_or(|ids| ids.contains(&id))
-                {
+                if self.may_be_shown(&message.turn, filters) {
                     take_down(&mut scan, &mut found, sentences, d);
                 }
                 before.push_back(memory);
@@ -126,21 +122,15 @@ impl Engine {
         filters: &Filters,
     ) -> Result<Vec<StoredTurn>> {
         self.open_only()?;
-        let allowed = self.metadata_filter(filters)?;
         let mut found: Vec<StoredTurn> = Vec::new();
         let mut next = from;
         loop {
-            let page = self.page(next, limit)?;
+            let page = self.page(next, limit, None)?;
             let Some(last) = page.last() else {
                 return Ok(found);
             };
             next = last.interaction_id + 1;
-            found.extend(page.into_iter().filter(|t| {
-                self.may_be_shown(t, filters)
-                    && allowed
-                        .as_ref()
-                        .is_none_or(|ids| ids.contains(&t.interaction_id))
-            }));
+            found.extend(page.into_iter().filter(|t| self.may_be_shown(t, filters)));
             if found.len() >= limit as usize {
                 found.truncate(limit as usize);
                 return Ok(found);
@@ -164,7 +154,8 @@ impl Engine {
     fn may_be_shown(&self, t: &StoredTurn, f: &Filters) -> bool {
         let kept = t.state == State::Active || self.config.ltm.archive() == Archive::Recalled;
         let speaker = t.speaker.as_deref().map(fold);
-        kept && f.role.as_deref().is_none_or(|r| t.role == r)
+        kept && metadata::has(t.metadata.as_deref(), f.metadata.as_ref())
+            && f.role.as_deref().is_none_or(|r| t.role == r)
             && f.speaker
                 .as_deref()
                 .is_none_or(|s| speaker.as_deref() == Some(&fold(s)))

@@ -181,11 +181,10 @@ impl Engine {
         if self.recurrence.episodes().is_empty() {
             return Ok(Tiers::default());
         }
-        let allowed = self.metadata_filter(&options.filters)?;
+        let having = self.metadata.having(options.filters.metadata.as_ref());
         let admit = |id: InteractionId| {
             let meta = self.turns.get(&id);
-            meta.is_some_and(|m| self.admits(m, &options.filters))
-                && allowed.as_ref().is_none_or(|set| set.contains(&id))
+            meta.is_some_and(|m| self.admits(m, &options.filters)) && having.contains(id)
         };
         let stems = self.query_stems(&query.frame);
         let shared = |id: InteractionId| self.bm25.coverage(&stems, id) + self.named(query, id);

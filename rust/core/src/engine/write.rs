@@ -186,6 +186,7 @@ impl Engine {
                 turn,
             },
         )?;
+        self.metadata.insert(id, turn.metadata.as_deref());
         self.namespace.next_id += 1;
         report.accepted += 1;
         Ok(Some((id, tokens)))
@@ -372,9 +373,7 @@ impl Engine {
     fn archive(&mut self, store: &Store, id: InteractionId) -> Result<()> {
         match self.config.ltm.archive() {
             Archive::Discarded => {
-                store.erase_turn(&self.namespace, id)?;
-                self.forget(id);
-                return self.ungather(store, id);
+                return self.erase(store, id);
             }
             Archive::WriteOnly => {
                 if let Some(turn) = store.turn(&self.namespace, id)? {

@@ -185,13 +185,21 @@ impl Store {
         Ok(found)
     }
 
-    /// Up to `limit` turns from `from` on, in id order.
-    pub fn page(&self, ns: &Namespace, from: u64, limit: u32) -> Result<Vec<StoredTurn>> {
+    /// Up to `limit` turns from `from` on, in id order, optionally of one state.
+    pub fn page(
+        &self,
+        ns: &Namespace,
+        from: u64,
+        limit: u32,
+        state: Option<State>,
+    ) -> Result<Vec<StoredTurn>> {
         let turn = self.turn_columns();
         let mut statement = self.conn.prepare_cached(&format!(
-            "SELECT {turn} FROM turn WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3"
+            "SELECT {turn} FROM turn
+             WHERE key >= ?1 AND key < ?2 AND (?4 IS NULL OR archived = ?4) ORDER BY key LIMIT ?3"
         ))?;
-        let mut rows = statement.query(params![ns.key(from), ns.range().1, limit])?;
+        let archived = state.map(|s| s == State::Archived);
+        let mut rows = statement.query(params![ns.key(from), ns.range().1, limit, archived])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             found.push(turn_of(row)?);
