@@ -52,9 +52,9 @@ pub struct Words {
     tokens: Memo<u32>,
 }
 
-/// Its order is never looked at.
+/// By word. Its order is never looked at.
 #[allow(clippy::disallowed_types)]
-type Memo<T> = std::collections::HashMap<Box<str>, T, foldhash::fast::RandomState>;
+pub(crate) type Memo<T> = std::collections::HashMap<Box<str>, T, foldhash::fast::RandomState>;
 
 impl Words {
     /// The same as [`stem`].

@@ -25,6 +25,7 @@ mod remarks;
 mod render;
 mod scan;
 mod shipping;
+mod stems;
 mod terms;
 mod thread;
 mod tiers;

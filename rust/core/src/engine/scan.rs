@@ -5,6 +5,7 @@
 //! index holds. Between chunks the store is free for others; what is kept of the
 //! history is the messages before a chunk and a bounded number of sentences.
 
+use super::stems::Stems;
 use super::{Engine, metadata};
 use crate::config::{Archive, Config, Deliberation};
 use crate::error::Result;
@@ -20,7 +21,7 @@ use crate::text::{self, fold};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use ebbtide_simd::{Question, packed};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Sentences in memory at most; beyond it the worse half is let go.
 const MOST: usize = 4096;
@@ -52,7 +53,14 @@ pub(super) struct Scan {
 struct Before {
     session: Option<String>,
     matches: Matches,
-    terms: BTreeSet<String>,
+    /// Numbers of the question's stems that it has, ascending.
+    terms: Vec<u32>,
+}
+
+/// What is remembered while the history is read.
+struct Remembered {
+    stems: Stems,
+    before: VecDeque<Before>,
 }
 
 /// The question, made ready once.
@@ -62,8 +70,8 @@ struct Asked<'a> {
     /// Its tokens, laid out for comparison.
     tokens: Question,
     weights: Vec<f64>,
-    /// Its content, each term with its stem and rarity.
-    terms: Vec<(String, String, f64)>,
+    /// Its content, each term with its stem's number and its rarity.
+    terms: Vec<(u32, f64)>,
 }
 
 /// One sentence with what it says.
@@ -71,7 +79,8 @@ struct Read {
     from: usize,
     to: usize,
     text: String,
-    stems: BTreeSet<String>,
+    /// Numbers of its stems, ascending.
+    stems: Vec<u32>,
     matches: Matches,
 }
 
@@ -83,10 +92,9 @@ impl Engine {
         filters: &Filters,
     ) -> Result<Scan> {
         let d = &config.deliberation;
-        let asked = self.asked(query);
+        let (asked, mut memory) = self.asked(query);
         let mut scan = Scan::default();
         let mut found: Vec<Sentence> = Vec::new();
-        let mut before: VecDeque<Before> = VecDeque::new();
         let mut from = 0;
         loop {
             let chunk = self
@@ -97,13 +105,12 @@ impl Engine {
             scan.chunks += 1;
             for message in &chunk {
                 scan.messages += 1;
-                let (sentences, memory) = self.read_message(message, &asked, &before, config);
+                let sentences = self.read_message(message, &asked, &mut memory, config);
                 if self.may_be_shown(&message.turn, filters) {
                     take_down(&mut scan, &mut found, sentences, d);
                 }
-                before.push_back(memory);
-                while before.len() > d.context_messages {
-                    before.pop_front();
+                while memory.before.len() > d.context_messages {
+                    memory.before.pop_front();
                 }
             }
         }
@@ -138,16 +145,24 @@ impl Engine {
         }
     }
 
-    fn asked<'a>(&self, query: &'a Query) -> Asked<'a> {
-        let frame = &query.frame;
-        let each = |t: &String| (t.clone(), text::stem(t), self.lexical.idf(t));
-        Asked {
+    fn asked<'a>(&self, query: &'a Query) -> (Asked<'a>, Remembered) {
+        let terms = &query.frame.name_free_terms;
+        let stems: Vec<String> = terms.iter().map(|t| text::stem(t)).collect();
+        let memory = Remembered {
+            stems: Stems::new(stems.clone()),
+            before: VecDeque::new(),
+        };
+        let each = terms.iter().zip(&stems);
+        let asked = Asked {
             query,
-            judge: self.judge_of(frame),
+            judge: self.judge_of(&query.frame),
             tokens: Question::new(&query.tokens, self.flat.dimension().max(1)),
             weights: self.token_weights(query),
-            terms: frame.name_free_terms.iter().map(each).collect(),
-        }
+            terms: each
+                .filter_map(|(t, s)| Some((memory.stems.asked(s)?, self.lexical.idf(t))))
+                .collect(),
+        };
+        (asked, memory)
     }
 
     /// The caller's filters on a stored turn, which may be in no index.
@@ -168,30 +183,35 @@ impl Engine {
                 .is_none_or(|u| t.utc_micros.is_some_and(|at| at <= u))
     }
 
-    /// The sentences of one message with their scores, and what is remembered of it.
+    /// The sentences of one message with their scores.
     fn read_message(
         &self,
         message: &Scanned,
         asked: &Asked<'_>,
-        before: &VecDeque<Before>,
+        memory: &mut Remembered,
         config: &Config,
-    ) -> (Vec<Sentence>, Before) {
+    ) -> Vec<Sentence> {
         let none = Facts::default();
         let facts = message.derived.as_ref().map_or(&none, |d| &d.facts);
-        let read = self.read_sentences(message, asked, config);
+        let stems = &mut memory.stems;
+        stems.make_room();
+        let read = self.read_sentences(message, asked, stems, config);
+        let facts_stems: Vec<u32> = facts.terms.iter().map(|t| stems.number(t)).collect();
         let mut whole = Matches::none(&asked.tokens);
-        let mut terms: BTreeSet<String> = facts.terms.iter().map(|t| text::stem(t)).collect();
+        let mut terms = ascending(facts_stems.clone());
         for sentence in &read {
             whole.merge(&sentence.matches);
-            terms.extend(sentence.stems.iter().cloned());
+            terms.extend(&sentence.stems);
         }
+        let terms = stems.asked_among(&ascending(terms)).to_vec();
         let session = &message.turn.session_id;
         let mut context = whole.clone();
         let mut context_terms = terms.clone();
-        for earlier in before.iter().filter(|b| b.session == *session) {
+        for earlier in memory.before.iter().filter(|b| b.session == *session) {
             context.merge(&earlier.matches);
-            context_terms.extend(earlier.terms.iter().cloned());
+            context_terms.extend(&earlier.terms);
         }
+        let context_terms = ascending(context_terms);
         // Without token vectors the cosine of the whole turn takes their place.
         let bare = asked.query.tokens.is_empty() || message.tokens.is_empty();
         let whole_turn = bare.then(|| cosine_of(message, &asked.query.vector));
@@ -206,7 +226,7 @@ impl Engine {
                         .unwrap_or_else(|| together.score(&asked.weights)),
                     content: asked.share(&s.stems),
                     content_in_context: asked.share(&context_terms),
-                    ..self.judged_parts(message, facts, s, &read, &asked.judge)
+                    ..self.judged_parts(message, facts, &facts_stems, s, &read, &asked.judge)
                 };
                 let mut points = score::milli(&parts);
                 if s.text.trim_end().ends_with('?') {
@@ -220,15 +240,21 @@ impl Engine {
                 }
             })
             .collect();
-        let memory = Before {
+        memory.before.push_back(Before {
             session: session.clone(),
             matches: whole,
             terms,
-        };
-        (sentences, memory)
+        });
+        sentences
     }
 
-    fn read_sentences(&self, message: &Scanned, asked: &Asked<'_>, config: &Config) -> Vec<Read> {
+    fn read_sentences(
+        &self,
+        message: &Scanned,
+        asked: &Asked<'_>,
+        stems: &mut Stems,
+        config: &Config,
+    ) -> Vec<Read> {
         let chars: Vec<char> = message.turn.text.chars().collect();
         let places = places(message, &chars, config.nlp.speaker_prefix);
         let row = packed::row_bytes(self.flat.dimension().max(1));
@@ -243,7 +269,7 @@ impl Engine {
             Read {
                 from,
                 to,
-                stems: text::words(&text).iter().map(|w| text::stem(w)).collect(),
+                stems: stems.numbers(text::words_of(&text)),
                 text,
                 matches: Matches::of(&asked.tokens, &own),
             }
@@ -256,6 +282,7 @@ impl Engine {
         &self,
         message: &Scanned,
         facts: &Facts,
+        stems: &[u32],
         s: &Read,
         all: &[Read],
         judge: &Judge<'_>,
@@ -263,7 +290,7 @@ impl Engine {
         let turn = &message.turn;
         let speaker = turn.speaker.as_deref().map(fold);
         let day = judge.day_of(turn.utc_micros);
-        let own = facts_of(facts, s, all);
+        let own = facts_of(facts, stems, s, all);
         let subject = features::Subject {
             text: &s.text,
             speaker: speaker.as_deref(),
@@ -287,11 +314,11 @@ impl Engine {
 
 impl Asked<'_> {
     /// Share of the question's content, weighed by rarity, among these stems.
-    fn share(&self, stems: &BTreeSet<String>) -> f64 {
+    fn share(&self, stems: &[u32]) -> f64 {
         let (mut held, mut all) = (0.0, 0.0);
-        for (_, stem, idf) in &self.terms {
+        for (stem, idf) in &self.terms {
             all += idf;
-            if stems.contains(stem) {
+            if stems.binary_search(stem).is_ok() {
                 held += idf;
             }
         }
@@ -376,14 +403,20 @@ fn places(message: &Scanned, chars: &[char], with_speaker: bool) -> Vec<Option<u
     places
 }
 
-/// The facts of a turn that lie in one sentence. A lemma that looks unlike its word
+/// Each once, ascending.
+fn ascending(mut numbers: Vec<u32>) -> Vec<u32> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// The facts of a turn that lie in one sentence; `stems` are those of its terms. A lemma that looks unlike its word
 /// ("go", "went") is in no sentence by its letters and counts in each.
-fn facts_of(facts: &Facts, s: &Read, all: &[Read]) -> Facts {
+fn facts_of(facts: &Facts, stems: &[u32], s: &Read, all: &[Read]) -> Facts {
     let inside = |start: u32, end: u32| start as usize >= s.from && (end as usize) <= s.to;
-    let here = |term: &&String| {
-        let stem = text::stem(term);
-        s.stems.contains(&stem) || !all.iter().any(|other| other.stems.contains(&stem))
-    };
+    let says = |read: &Read, stem: &u32| read.stems.binary_search(stem).is_ok();
+    let here = |stem: &u32| says(s, stem) || !all.iter().any(|other| says(other, stem));
+    let terms = facts.terms.iter().zip(stems);
     Facts {
         entities: facts
             .entities
@@ -397,7 +430,10 @@ fn facts_of(facts: &Facts, s: &Read, all: &[Read]) -> Facts {
             .filter(|t| inside(t.start, t.end))
             .cloned()
             .collect(),
-        terms: facts.terms.iter().filter(here).cloned().collect(),
+        terms: terms
+            .filter(|(_, stem)| here(stem))
+            .map(|(term, _)| term.clone())
+            .collect(),
         cards: facts
             .cards
             .iter()
