@@ -262,16 +262,16 @@ impl Engine {
         let spans = render::sentences(&message.turn.text);
         let each = |(from, to): (usize, usize)| {
             let text = fold(&chars[from..to].iter().collect::<String>());
-            let own: Vec<u8> = score::rows_of(&places, rows, from, to)
-                .into_iter()
-                .flat_map(|r| message.tokens[r * row..(r + 1) * row].iter().copied())
+            let own = score::rows_of(&places, rows, from, to);
+            let own: Vec<&[u8]> = { own.into_iter() }
+                .map(|r| &message.tokens[r * row..(r + 1) * row])
                 .collect();
             Read {
                 from,
                 to,
                 stems: stems.numbers(text::words_of(&text)),
                 text,
-                matches: Matches::of(&asked.tokens, &own),
+                matches: Matches::of(&asked.tokens, &own.concat()),
             }
         };
         spans.into_iter().map(each).collect()
