@@ -184,8 +184,12 @@ def test_filters_hold_for_the_fallback(stub: Config) -> None:
     config = gated(stub, fallback_below=1.0, fallback_similarity=-1.0)
     with Memory.in_memory(config=config) as memory:
         memory.add_many(talk(20))
-        found = memory.retrieve("wow cool", limit=9, filters={"speaker": "Ana"})
-        assert not [e for e in found if e.kind == "shadow"]
+        memory.add(SMALL_TALK[0], speaker="Joe", metadata={"user": "joe"})
+        for filters in ({"speaker": "Ana"}, {"metadata": {"user": "ana"}}):
+            found = memory.retrieve("wow cool", limit=9, filters=filters)
+            assert not [e for e in found if e.kind == "shadow"]
+        found = memory.retrieve("wow cool", filters={"metadata": {"user": "joe"}})
+        assert [(e.kind, e.turn.interaction_id) for e in found] == [("shadow", 40)]
 
 
 @pytest.mark.parametrize("storage", ["null", "file"])

@@ -1,0 +1,119 @@
+"""Conditions on metadata hold whatever happened to the turns since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reference.stand_ins import scripted
+
+from ebbtide import Config, Memory
+
+USERS = ("ana", "ben", "eve")
+
+
+def fields(n: int) -> dict[str, Any] | None:
+    """Of every fourth turn none."""
+    if n % 4 == 3:
+        return None
+    return {"user": USERS[n % 3], "tags": ["a", {"x": n % 2, "y": 1.0}], "n": n}
+
+
+def filled(memory: Memory, turns: range) -> Memory:
+    for n in turns:
+        memory.add(f"{scripted(n)['text']} roses", metadata=fields(n), external_id=str(n))
+    return memory
+
+
+def recalled(memory: Memory, wanted: dict[str, Any]) -> set[int]:
+    found = memory.retrieve("Who has the roses?", limit=99, filters={"metadata": wanted})
+    return {int(e.turn.external_id or -1) for e in found}
+
+
+def read(memory: Memory, wanted: dict[str, Any]) -> set[int]:
+    """The same by reading every turn."""
+    every = [(turn, turn.metadata or {}) for turn in memory.turns()]
+    return {
+        int(turn.external_id or -1)
+        for turn, metadata in every
+        if all(name in metadata and metadata[name] == wanted[name] for name in wanted)
+    }
+
+
+WANTED: list[dict[str, Any]] = [
+    {"user": "ana"},
+    {"tags": ["a", {"y": 1.0, "x": 1}]},
+    {"user": "ben", "tags": ["a", {"x": 0, "y": 1.0}]},
+    {"n": 5},
+    {"n": 3},
+    {"user": None},
+    {"nobody": "ana"},
+]
+
+
+def agree(memory: Memory) -> None:
+    for wanted in WANTED:
+        assert recalled(memory, wanted) == read(memory, wanted), wanted
+
+
+def test_turns_are_found_by_their_fields(stub: Config, store_path: Path) -> None:
+    with filled(Memory.open(store_path, config=stub), range(30)) as memory:
+        assert recalled(memory, {"user": "ana"}) == {0, 6, 9, 12, 18, 21, 24}
+        assert recalled(memory, {"n": 5}) == {5}
+        agree(memory)
+    with Memory.open(store_path, config=stub) as memory:
+        agree(memory)
+
+
+def test_an_object_equals_another_whatever_the_order_of_its_fields(stub: Config) -> None:
+    with filled(Memory.in_memory(config=stub), range(8)) as memory:
+        one = recalled(memory, {"tags": ["a", {"x": 1, "y": 1.0}]})
+        assert one == recalled(memory, {"tags": ["a", {"y": 1.0, "x": 1}]}) == {1, 5}
+
+
+def test_what_is_erased_is_not_found(stub: Config, store_path: Path) -> None:
+    with filled(Memory.open(store_path, config=stub), range(30)) as memory:
+        memory.delete(external_id="6")
+        assert 6 not in recalled(memory, {"user": "ana"})
+        agree(memory)
+        filled(memory, range(30, 36))
+        agree(memory)
+        memory.delete_all()
+        assert recalled(memory, {"user": "ana"}) == set()
+        filled(memory, range(40, 44))
+        agree(memory)
+
+
+def test_turns_that_the_archive_drops_are_not_found(stub: Config) -> None:
+    config = stub.replace(capacity={"token_budget": 64}, ltm={"storage_type": "null"})
+    with filled(Memory.in_memory(config=config), range(30)) as memory:
+        assert 0 < len(list(memory.turns())) < 30
+        agree(memory)
+
+
+def test_a_journalled_turn_is_found_once_it_is_read(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add(
+            "Ana has the roses.", metadata={"user": "ana"}, external_id="0", wait="journalled"
+        )
+        assert recalled(memory, {"user": "ana"}) == {0}
+
+
+def test_reindexing_keeps_the_fields(stub: Config) -> None:
+    with filled(Memory.in_memory(config=stub), range(12)) as memory:
+        before = [recalled(memory, wanted) for wanted in WANTED]
+        memory.reindex()
+        assert [recalled(memory, wanted) for wanted in WANTED] == before
+        agree(memory)
+
+
+def test_the_scan_of_a_deliberation_meets_the_condition(stub: Config) -> None:
+    config = stub.replace(
+        policy={"deliberation": "quality"}, deliberation={"least_answerability": 1.0}
+    )
+    with filled(Memory.in_memory(config=config), range(30)) as memory:
+        options = {"metadata": {"user": "eve"}}
+        told = memory.trace("Who has the roses?", filters=options)
+        scan = told["deliberation"].get("scan")
+        assert scan is not None
+        assert {row["interaction_id"] for row in scan["kept"]} <= read(memory, options["metadata"])
