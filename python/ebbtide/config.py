@@ -43,7 +43,7 @@ class Config:
         1024
     """
 
-    __slots__ = ("_changes", "_values", "embedder", "name")
+    __slots__ = ("_changes", "_presets", "_values", "embedder", "name")
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class Config:
         self._changes = {section: _keys(section, keys) for section, keys in (changes or {}).items()}
         values = json.loads(_core.load_config(name, _to_toml(self._changes)))
         self._values: Mapping[str, Any] = MappingProxyType(values)
+        self._presets: dict[str, Config] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled as what it was made of, so that worker processes can have it."""
@@ -117,7 +118,10 @@ class Config:
 
     def on_preset(self, name: str) -> Config:
         """The same changes on top of another preset."""
-        return Config(name, self._changes, embedder=self.embedder)
+        if name not in self._presets:
+            # Every memory of a store asks for each.
+            self._presets[name] = Config(name, self._changes, embedder=self.embedder)
+        return self._presets[name]
 
     def notes(self) -> list[str]:
         """One sentence for each key that is set but has no effect here."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import threading
@@ -85,7 +86,7 @@ class SpacyAnalyser:
         self._lock = threading.RLock()
         self._nlp: Language | None = None
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """What the derived facts depend on: equal fingerprints, equal facts.
 
