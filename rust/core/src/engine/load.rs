@@ -13,11 +13,18 @@ use crate::lineage::Lineage;
 use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
-use crate::store::{Derived, LoadedTurn};
+use crate::store::{Derived, LoadedTurn, Namespace, Store};
 use crate::text::{self, Words};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, PoisonError};
+use std::{mem, thread};
+
+/// Turns that one thread hands to the other at once. A memory of fewer needs no other.
+const TOGETHER: usize = 512;
+/// How often it may do so before the other has taken them.
+const AHEAD: usize = 2;
 
 /// What a memory is opened with.
 #[derive(Debug, Clone)]
@@ -118,12 +125,7 @@ impl Engine {
         self.namespace = namespace.clone();
         store.verify_gathered(&namespace)?;
         self.gate = Gate::load(&store, &namespace)?;
-        let mut last = None;
-        store.for_each_loaded(&namespace, 0, |loaded| {
-            last = Some(loaded.turn.interaction_id);
-            self.restore(loaded);
-            Ok(())
-        })?;
+        let last = self.restore_all(&store, &namespace)?;
         if let Some(id) = last.filter(|id| *id >= namespace.next_id) {
             // The next turn would get the id of one that is there.
             return Err(Error::new(
@@ -140,6 +142,35 @@ impl Engine {
         self.load_recurrence(&store)?;
         self.active.settle(self.newest(), &self.config);
         Ok(())
+    }
+
+    /// Restores every turn, in order; returns the last one's id. This thread reads, and from
+    /// the second batch on another one builds the indexes, which takes as long.
+    fn restore_all(&mut self, store: &Store, ns: &Namespace) -> Result<Option<InteractionId>> {
+        thread::scope(|scope| {
+            let (mut last, mut batch) = (None, Vec::new());
+            let (sender, receiver) = sync_channel::<Vec<LoadedTurn>>(AHEAD);
+            let mut idle = Some((self, receiver));
+            store.for_each_loaded(ns, 0, |loaded| {
+                last = Some(loaded.turn.interaction_id);
+                if batch.len() == TOGETHER {
+                    if let Some((engine, receiver)) = idle.take() {
+                        let turns = receiver.into_iter().flatten();
+                        scope.spawn(|| turns.for_each(|t| engine.restore(t)));
+                    }
+                    // Nobody receives after a panic, which the scope raises again.
+                    let _ = sender.send(mem::take(&mut batch));
+                }
+                batch.push(loaded);
+                Ok(())
+            })?;
+            if let Some((engine, _)) = idle {
+                batch.into_iter().for_each(|t| engine.restore(t));
+            } else {
+                let _ = sender.send(batch);
+            }
+            Ok(last)
+        })
     }
 
     fn restore(&mut self, loaded: LoadedTurn) {
