@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ebbtide import Config, EbbtideError, InputError, Memory, NotFoundError, Store, Turn
@@ -205,6 +205,7 @@ SECTIONS = sorted(Config().to_dict())
 
 
 @FEW
+@example(section="policy", key="rpe", known=40, value={}, bare=False)
 @given(
     section=st.one_of(st.sampled_from(SECTIONS), odd_text),
     key=odd_text,
@@ -224,7 +225,13 @@ def test_config(section: str, key: str, known: int, value: Any, bare: bool) -> N
     for values in config.to_dict().values():
         for setting in values.values():
             assert not isinstance(setting, float) or math.isfinite(setting)
-    assert bare or config[section][name] == value
+    if bare:
+        return
+    kept = config[section][name]
+    if isinstance(value, dict):  # settings of a section within the section
+        assert {key: kept[key] for key in value} == value
+    else:
+        assert kept == value
 
 
 @FEW

@@ -5,7 +5,7 @@ use super::digest::field;
 use super::read::RecallOptions;
 use crate::error::Result;
 use crate::order::best_first;
-use crate::policy::recurrence::sentences::covered;
+use crate::policy::recurrence::sentences::share;
 use crate::policy::recurrence::{Episode, Fact, Span};
 use crate::render::{self, Line};
 use crate::retrieve::Query;
@@ -114,16 +114,16 @@ impl Engine {
     }
 
     fn episode_text(&self, e: &Episode) -> Result<EpisodeText> {
-        let mut sentences = Vec::new();
-        for span in &e.sentences {
-            sentences.extend(self.excerpt(span)?);
-        }
+        let sentences = self.store().reading(|store| {
+            let each = e.sentences.iter().map(|span| self.excerpt_in(store, span));
+            each.collect::<Result<Vec<Option<Excerpt>>>>()
+        })?;
         Ok(EpisodeText {
             id: e.id,
             version: e.version,
             at: e.at,
             sources: e.sources.clone(),
-            sentences,
+            sentences: sentences.into_iter().flatten().collect(),
             written: e.text.clone(),
         })
     }
@@ -151,15 +151,14 @@ impl Engine {
     }
 
     fn excerpt(&self, span: &Span) -> Result<Option<Excerpt>> {
-        let store = self.store();
-        self.excerpt_in(&store, span)
+        self.store().reading(|store| self.excerpt_in(store, span))
     }
 
     /// The same within a transaction.
     pub(super) fn excerpt_in(&self, store: &Store, span: &Span) -> Result<Option<Excerpt>> {
         let turn = store.turn(&self.namespace, span.turn)?;
-        let derived = store.derived(&self.namespace, span.turn)?;
-        let times = derived.map(|d| d.facts.times).unwrap_or_default();
+        let read = store.text_and_facts(&self.namespace, span.turn)?;
+        let times = read.map(|(_, facts)| facts.times).unwrap_or_default();
         Ok(turn.map(|t| {
             let turn = self.complete(t);
             let line = Line {
@@ -187,7 +186,8 @@ impl Engine {
             meta.is_some_and(|m| self.admits(m, &options.filters)) && having.contains(id)
         };
         let stems = self.query_stems(&query.frame);
-        let shared = |id: InteractionId| self.bm25.coverage(&stems, id) + self.named(query, id);
+        let terms = self.bm25.terms(&stems);
+        let shared = |id: InteractionId| terms.coverage(id) + self.named(query, id);
         let episodes = self.recurrence.episodes().values();
         let mut ranked: Vec<(f64, u64)> = episodes
             .filter(|e| e.sentences.iter().all(|s| admit(s.turn)))
@@ -199,6 +199,7 @@ impl Engine {
             })
             .collect();
         ranked.sort_by(|a, b| best_first(*a, *b));
+        let weights: Vec<f64> = stems.iter().map(|s| self.bm25.idf(s)).collect();
         let past = query.frame.historical();
         let standing = |f: &&Fact| {
             let current = self.lineage.validity(f.span.turn) == Validity::Current;
@@ -214,8 +215,7 @@ impl Engine {
             .filter(standing)
             .map(|f| {
                 let near = self.flat.similarity(&query.vector, f.span.turn);
-                let own: BTreeSet<&str> = f.stems.iter().map(String::as_str).collect();
-                let held = covered(&stems, &own, &|s| self.bm25.idf(s));
+                let held = share(&stems, &weights, |s| f.stems.iter().any(|own| own == s));
                 (near + held + self.named(query, f.span.turn), f.id)
             })
             .collect();

@@ -128,11 +128,6 @@ impl Inverted {
         self.terms(query).score(id)
     }
 
-    /// Share of the query's terms, weighed by rarity, that one document contains.
-    pub fn coverage(&self, query: &[String], id: u64) -> f64 {
-        self.terms(query).coverage(id)
-    }
-
     /// A query's terms looked up, once each, in their order: sums run in that order.
     pub fn terms(&self, query: &[String]) -> Terms<'_> {
         let mut seen: Vec<&str> = Vec::with_capacity(query.len());

@@ -109,12 +109,15 @@ pub fn likeness(a: &[String], b: &[String], idf: &dyn Fn(&str) -> f64) -> f64 {
 
 /// Share of `stems`, weighed by rarity, that `held` has.
 pub fn covered(stems: &[String], held: &BTreeSet<&str>, idf: &dyn Fn(&str) -> f64) -> f64 {
-    let all: f64 = stems.iter().map(|s| idf(s)).sum();
-    let kept: f64 = stems
-        .iter()
-        .filter(|s| held.contains(s.as_str()))
-        .map(|s| idf(s))
-        .sum();
+    let weights: Vec<f64> = stems.iter().map(|s| idf(s)).collect();
+    share(stems, &weights, |s| held.contains(s))
+}
+
+/// The same with each stem's weight.
+pub fn share(stems: &[String], weights: &[f64], held: impl Fn(&str) -> bool) -> f64 {
+    let all: f64 = weights.iter().sum();
+    let kept = stems.iter().zip(weights).filter(|(s, _)| held(s));
+    let kept: f64 = kept.map(|(_, w)| w).sum();
     if all > 0.0 { kept / all } else { 0.0 }
 }
 
