@@ -2,7 +2,7 @@
 
 use bpe_openai::Tokenizer;
 use rust_stemmers::{Algorithm, Stemmer};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use unicode_normalization::UnicodeNormalization;
 
 /// Words remembered of each kind: about 2 MB.
@@ -44,12 +44,11 @@ pub fn stem(term: &str) -> String {
     Stemmer::create(Algorithm::English).stem(term).into_owned()
 }
 
-/// What was found out about words before: a conversation uses few words often, and
-/// stemming one or splitting it into tokens costs more than all else done with it.
+/// Stems of words before: a conversation uses few words often, and stemming one costs more
+/// than all else done with it.
 #[derive(Debug, Clone, Default)]
 pub struct Words {
     stems: Memo<Arc<str>>,
-    tokens: Memo<u32>,
 }
 
 /// By word. Its order is never looked at.
@@ -62,25 +61,48 @@ impl Words {
         remembered(&mut self.stems, term, || stem(term).into())
     }
 
-    /// The same as [`count_tokens`]; one tokenizer for all calls.
-    pub fn count_tokens(&mut self, tokenizer: &Tokenizer, text: &str) -> u32 {
-        let text = tokenizer.normalize(text);
+    /// Forgets every word: one of them may have been erased.
+    pub fn clear(&mut self) {
+        self.stems.clear();
+    }
+}
+
+/// Counts tokens, and remembers those of the words that it has seen.
+pub struct Counter {
+    tokenizer: &'static Tokenizer,
+    pieces: Mutex<Memo<u32>>,
+}
+
+impl Counter {
+    /// That of a tokenizer.
+    pub fn new(tokenizer: &'static Tokenizer) -> Self {
+        Self {
+            tokenizer,
+            pieces: Mutex::default(),
+        }
+    }
+
+    /// The same as [`count_tokens`].
+    pub fn count(&self, text: &str) -> u32 {
+        let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = self.tokenizer.normalize(text);
         let (mut rest, mut sum) = (text.as_str(), 0u32);
         while let Some(length) =
-            plain_piece(rest).or_else(|| tokenizer.split(rest).next().map(str::len))
+            plain_piece(rest).or_else(|| self.tokenizer.split(rest).next().map(str::len))
         {
             let (piece, behind) = rest.split_at(length);
-            let count = || u32::try_from(tokenizer.bpe.count(piece.as_bytes())).unwrap_or(u32::MAX);
-            sum = sum.saturating_add(remembered(&mut self.tokens, piece, count));
+            let bytes = piece.as_bytes();
+            let count = || u32::try_from(self.tokenizer.bpe.count(bytes)).unwrap_or(u32::MAX);
+            sum = sum.saturating_add(remembered(&mut pieces, piece, count));
             rest = behind;
         }
         sum
     }
 
     /// Forgets every word: one of them may have been erased.
-    pub fn clear(&mut self) {
-        self.stems.clear();
-        self.tokens.clear();
+    pub fn clear(&self) {
+        let pieces = self.pieces.lock();
+        pieces.unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
@@ -207,9 +229,11 @@ mod tests {
             assert_eq!(*words.stem(word), *stem(word));
         }
         assert_eq!(words.stems.len(), 4);
+        words.clear();
+        assert!(words.stems.is_empty());
         for name in ["cl100k_base", "o200k_base"] {
-            words.clear();
             let t = tokenizer(name).unwrap();
+            let counter = Counter::new(t);
             let long = "ab".repeat(300);
             for _ in 0..2 {
                 for text in [
@@ -218,17 +242,14 @@ mod tests {
                     "東京e\u{301} 🙂",
                     &long,
                 ] {
-                    assert_eq!(
-                        words.count_tokens(t, text),
-                        count_tokens(t, text),
-                        "{text:?}"
-                    );
+                    assert_eq!(counter.count(text), count_tokens(t, text), "{text:?}");
                 }
             }
+            let kept = |counter: &Counter| counter.pieces.lock().unwrap().clone();
+            assert!(kept(&counter).keys().all(|w| w.len() <= LONGEST_WORD));
+            counter.clear();
+            assert!(kept(&counter).is_empty());
         }
-        assert!(words.tokens.keys().all(|w| w.len() <= LONGEST_WORD));
-        words.clear();
-        assert!(words.stems.is_empty() && words.tokens.is_empty());
     }
 
     proptest! {
@@ -238,9 +259,9 @@ mod tests {
         ) {
             for name in ["cl100k_base", "o200k_base"] {
                 let t = tokenizer(name).unwrap();
-                let mut words = Words::default();
+                let counter = Counter::new(t);
                 for text in &texts {
-                    prop_assert_eq!(words.count_tokens(t, text), count_tokens(t, text));
+                    prop_assert_eq!(counter.count(text), count_tokens(t, text));
                     let mut rest = text.as_str();
                     for piece in t.split(text) {
                         if let Some(length) = plain_piece(rest) {

@@ -14,7 +14,7 @@ use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Derived, LoadedTurn, Namespace, Store};
-use crate::text::{self, Words};
+use crate::text::{self, Counter, Words};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::sync_channel;
@@ -71,7 +71,7 @@ impl Engine {
             config: options.config,
             presets: options.presets,
             analyser: options.analyser,
-            tokenizer,
+            counter: Counter::new(tokenizer),
             active: Active::default(),
             lineage: Lineage::default(),
             flat: Flat::default(),
@@ -115,6 +115,7 @@ impl Engine {
         self.lexical = Inverted::default();
         self.bm25 = Inverted::default();
         self.words.clear();
+        self.counter.clear();
         self.cards = CardIndex::default();
         self.turns.clear();
         self.pending.clear();
@@ -259,6 +260,7 @@ impl Engine {
         self.lexical.remove(id);
         self.bm25.remove(id);
         self.words.clear();
+        self.counter.clear();
         self.cards.remove(id);
         if let Some(at) = self.turns.position(id) {
             self.turns.remove(&id);

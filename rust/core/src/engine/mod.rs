@@ -50,9 +50,8 @@ use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
 use crate::store::{Namespace, Store};
-use crate::text::Words;
+use crate::text::{Counter, Words};
 use crate::types::{InteractionId, Signals, State, StoredTurn};
-use bpe_openai::Tokenizer;
 use gate::Gate;
 use metadata::Fields;
 use recent::Recent;
@@ -89,7 +88,7 @@ pub struct Engine {
     config: Config,
     presets: BTreeMap<String, Config>,
     analyser: String,
-    tokenizer: &'static Tokenizer,
+    counter: Counter,
     active: Active,
     window: Window,
     lineage: Lineage,
@@ -170,7 +169,7 @@ impl Engine {
 
     /// Tokens of a text by the memory's counter.
     pub fn count_tokens(&self, text: &str) -> u32 {
-        crate::text::count_tokens(self.tokenizer, text)
+        self.counter.count(text)
     }
 
     fn newest(&self) -> InteractionId {

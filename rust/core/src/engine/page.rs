@@ -4,9 +4,8 @@
 //! lines, since no token reaches over a line break into a line that stands apart.
 
 use crate::render;
-use crate::text::{count_tokens, stands_apart};
+use crate::text::{Counter, stands_apart};
 use crate::types::InteractionId;
-use bpe_openai::Tokenizer;
 
 /// Where a line goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,28 +36,28 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(tokenizer: &Tokenizer, id: Option<InteractionId>, mut text: String) -> Self {
+    pub(super) fn new(counter: &Counter, id: Option<InteractionId>, mut text: String) -> Self {
         text.push('\n');
-        let tokens = count_tokens(tokenizer, &text);
+        let tokens = counter.count(&text);
         text.pop();
         Self { id, text, tokens }
     }
 }
 
 /// What is shown of each part, and how much may be.
-pub(super) struct Page {
-    tokenizer: &'static Tokenizer,
+pub(super) struct Page<'a> {
+    counter: &'a Counter,
     pub(super) budget: u32,
     opening: Line,
     closing: Option<Line>,
     parts: [(Line, Vec<Line>); PARTS.len()],
 }
 
-impl Page {
-    pub(super) fn new(tokenizer: &'static Tokenizer, budget: u32, end_marker: bool) -> Self {
-        let heading = |text: &str| Line::new(tokenizer, None, text.to_owned());
+impl<'a> Page<'a> {
+    pub(super) fn new(counter: &'a Counter, budget: u32, end_marker: bool) -> Self {
+        let heading = |text: &str| Line::new(counter, None, text.to_owned());
         Self {
-            tokenizer,
+            counter,
             budget,
             opening: heading(render::RECALLED),
             closing: end_marker.then(|| heading(render::END)),
@@ -98,12 +97,12 @@ impl Page {
             return 0;
         };
         if !lines[1..].iter().all(|l| stands_apart(&l.text)) {
-            return count_tokens(self.tokenizer, &self.text());
+            return self.counter.count(&self.text());
         }
         let sum = before
             .iter()
             .fold(0, |n: u32, l| n.saturating_add(l.tokens));
-        sum.saturating_add(count_tokens(self.tokenizer, &last.text))
+        sum.saturating_add(self.counter.count(&last.text))
     }
 
     pub(super) fn text(&self) -> String {
@@ -144,7 +143,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokenizer;
+    use crate::text::{count_tokens, tokenizer};
 
     /// Lines that might run into their neighbours.
     const LINES: [&str; 14] = [
@@ -168,9 +167,10 @@ mod tests {
     fn a_page_costs_what_its_text_does() {
         for name in ["cl100k_base", "o200k_base"] {
             let tokenizer = tokenizer(name).unwrap();
+            let counter = Counter::new(tokenizer);
             for end_marker in [false, true] {
                 for (first, second) in LINES.iter().flat_map(|a| LINES.map(|b| (*a, b))) {
-                    let mut page = Page::new(tokenizer, u32::MAX, end_marker);
+                    let mut page = Page::new(&counter, u32::MAX, end_marker);
                     assert_eq!((page.tokens(), page.text().as_str()), (0, ""));
                     for (part, text) in [
                         (Part::Active, first),
@@ -179,7 +179,7 @@ mod tests {
                         (Part::Active, second),
                         (Part::Facts, first),
                     ] {
-                        let line = Line::new(tokenizer, None, text.to_owned());
+                        let line = Line::new(&counter, None, text.to_owned());
                         assert!(page.add(part, line));
                         let text = page.text();
                         assert_eq!(page.tokens(), count_tokens(tokenizer, &text), "{text:?}");
@@ -191,9 +191,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_not_added() {
-        let tokenizer = tokenizer("o200k_base").unwrap();
-        let mut page = Page::new(tokenizer, 30, false);
-        let line = |id, text: &str| Line::new(tokenizer, Some(id), text.to_owned());
+        let counter = Counter::new(tokenizer("o200k_base").unwrap());
+        let mut page = Page::new(&counter, 30, false);
+        let line = |id, text: &str| Line::new(&counter, Some(id), text.to_owned());
         let short = line(1, "user: yes");
         let long = line(2, &"user: yes, yes, yes".repeat(9));
         assert!(page.add(Part::Active, short.clone()));

@@ -97,7 +97,7 @@ impl<'a> Conversation<'a> {
 
     /// Whether they all fit on a page of their own.
     fn fits(&mut self, budget: u32) -> Result<bool> {
-        let mut page = Page::new(self.engine.tokenizer, budget, self.settings.end_marker);
+        let mut page = Page::new(&self.engine.counter, budget, self.settings.end_marker);
         let mut at = 0;
         while let Some(line) = self.line(at)? {
             if !page.add(Part::Active, line.clone()) {
@@ -127,7 +127,7 @@ impl Engine {
                 let known = self.known(store, *id)?;
                 let times = known.as_ref().map_or(&[][..], |k| &k.facts.times);
                 let text = line(&self.complete(turn), times, None, settings);
-                lines.push(Line::new(self.tokenizer, Some(*id), text));
+                lines.push(Line::new(&self.counter, Some(*id), text));
             }
             Ok(lines)
         })
@@ -138,7 +138,7 @@ impl Engine {
 struct Filling<'a> {
     engine: &'a Engine,
     settings: &'a Render,
-    page: Page,
+    page: Page<'a>,
     /// What evidence was tried, whether it fitted or not.
     tried: BTreeSet<InteractionId>,
 }
@@ -148,7 +148,7 @@ impl<'a> Filling<'a> {
         Self {
             engine,
             settings,
-            page: Page::new(engine.tokenizer, budget, settings.end_marker),
+            page: Page::new(&engine.counter, budget, settings.end_marker),
             tried: BTreeSet::new(),
         }
     }
@@ -263,7 +263,7 @@ impl<'a> Filling<'a> {
 
     /// Adds a line unless that is more than the budget; whether it was added.
     fn add(&mut self, part: Part, id: Option<InteractionId>, text: String) -> bool {
-        let line = Line::new(self.engine.tokenizer, id, text);
+        let line = Line::new(&self.engine.counter, id, text);
         self.page.add(part, line)
     }
 

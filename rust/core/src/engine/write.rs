@@ -75,7 +75,7 @@ impl Engine {
             for (id, analysed) in batch {
                 engine.pending.remove(&id);
                 let text = &analysed.turn.text;
-                let tokens = engine.words.count_tokens(engine.tokenizer, text);
+                let tokens = engine.counter.count(text);
                 store.set_tokens(&engine.namespace, id, tokens)?;
                 engine.apply(store, id, tokens, analysed, report)?;
             }
@@ -175,7 +175,7 @@ impl Engine {
             report.duplicates += 1;
             return Ok(None);
         }
-        let tokens = self.words.count_tokens(self.tokenizer, &turn.text);
+        let tokens = self.counter.count(&turn.text);
         let record_id = record_id(id, turn);
         store.insert_turn(
             &self.namespace,
