@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ebbtide import Config, EbbtideError, InputError, Memory, NotFoundError, Store, Turn
-from ebbtide._core import error_codes
+from ebbtide._core import count_tokens, error_codes
 
 CODES = frozenset(error_codes())
 FEW = settings(
@@ -282,6 +282,28 @@ def test_a_context_never_exceeds_its_budget(
             "tea1 tea7", max_tokens=max_tokens, preset=preset, include_active=include_active
         )
         assert opened.count_tokens(text) <= max_tokens
+
+
+runs_on = st.text("a1 /.'\n\r\t=[]\u00e9\u0301\u2028", min_size=1, max_size=12)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    said=st.lists(st.tuples(runs_on, runs_on), min_size=1, max_size=8),
+    max_tokens=st.integers(1, 200),
+    counter=st.sampled_from(["o200k_base", "cl100k_base"]),
+)
+def test_a_context_says_what_it_costs(
+    stub: Config, said: list[tuple[str, str]], max_tokens: int, counter: str
+) -> None:
+    config = stub.replace(capacity={"token_counter": counter})
+    with Memory.in_memory(config=config) as opened:
+        for speaker, text in said:
+            attempt(lambda speaker=speaker, text=text: opened.add(text, speaker=speaker))
+        context = opened.context("a1", max_tokens=max_tokens)
+        assert context.tokens == count_tokens(context.text, counter) <= max_tokens
 
 
 def test_numbers_too_long_to_print(memory: Memory) -> None:

@@ -82,17 +82,28 @@ impl<'a> Conversation<'a> {
 
     /// The line of the turn that comes `at` places after the newest.
     fn line(&mut self, at: usize) -> Result<Option<&Line>> {
-        while self.read.len() <= at {
-            let next = self
-                .rest
-                .split_off(self.rest.len().saturating_sub(TOGETHER));
-            if next.is_empty() {
-                break;
-            }
-            self.read
-                .extend(self.engine.active_lines(&next, self.settings)?);
+        while self.read.len() <= at && !self.rest.is_empty() {
+            self.read_on()?;
         }
         Ok(self.read.get(at))
+    }
+
+    /// Reads the next turns with the dates that they name; none that was erased meanwhile.
+    fn read_on(&mut self) -> Result<()> {
+        let left = self.rest.len().saturating_sub(TOGETHER);
+        let engine = self.engine;
+        engine.store().reading(|store| {
+            for id in self.rest.split_off(left).into_iter().rev() {
+                let Some(turn) = store.turn(&engine.namespace, id)? else {
+                    continue;
+                };
+                let known = engine.known(store, id)?;
+                let times = known.as_ref().map_or(&[][..], |k| &k.facts.times);
+                let text = line(&engine.complete(turn), times, None, self.settings);
+                self.read.push(Line::new(&engine.counter, Some(id), text));
+            }
+            Ok(())
+        })
     }
 
     /// Whether they all fit on a page of their own.
@@ -111,26 +122,6 @@ impl<'a> Conversation<'a> {
     /// Those that were read.
     fn turns(&self) -> BTreeSet<InteractionId> {
         self.read.iter().filter_map(|l| l.id).collect()
-    }
-}
-
-impl Engine {
-    /// Active turns with the dates that they name, the last of them first; none of one that
-    /// was erased meanwhile.
-    fn active_lines(&self, ids: &[InteractionId], settings: &Render) -> Result<Vec<Line>> {
-        self.store().reading(|store| {
-            let mut lines = Vec::with_capacity(ids.len());
-            for id in ids.iter().rev() {
-                let Some(turn) = store.turn(&self.namespace, *id)? else {
-                    continue;
-                };
-                let known = self.known(store, *id)?;
-                let times = known.as_ref().map_or(&[][..], |k| &k.facts.times);
-                let text = line(&self.complete(turn), times, None, settings);
-                lines.push(Line::new(&self.counter, Some(*id), text));
-            }
-            Ok(lines)
-        })
     }
 }
 
@@ -202,8 +193,10 @@ impl<'a> Filling<'a> {
         let mut order: Vec<(usize, u64)> = new.map(|(t, id)| (place(places, t), id)).collect();
         order.sort_by_key(|o| o.0);
         for (_, id) in order.into_iter().take(2 * most) {
-            let room = self.page.count(Part::Facts) < most;
-            let Some(fact) = self.engine.fact(id)?.filter(|_| room) else {
+            if self.page.count(Part::Facts) == most {
+                break;
+            }
+            let Some(fact) = self.engine.fact(id)? else {
                 break;
             };
             let place = (fact.excerpt.interaction_id, fact.excerpt.start);
@@ -238,8 +231,10 @@ impl<'a> Filling<'a> {
         let mut order: Vec<(usize, u64)> = new.collect();
         order.sort_by_key(|o| o.0);
         for (_, id) in order.into_iter().take(2 * most) {
-            let room = self.page.count(Part::Episodes) < most;
-            let Some(episode) = self.engine.episode(id)?.filter(|_| room) else {
+            if self.page.count(Part::Episodes) == most {
+                break;
+            }
+            let Some(episode) = self.engine.episode(id)? else {
                 break;
             };
             let new = episode.sentences.iter().filter(|s| {
