@@ -1,7 +1,7 @@
 //! Evidence: one item a source turn, its support, and the trace (section 9.3, step 5).
 
 use super::Engine;
-use super::read::{Candidate, Evidence, Recall, RecallOptions, Support};
+use super::read::{Candidate, Evidence, Recall, RecallOptions, SHADOW, Support};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::retrieve::{Query, QueryFrame, cards, features};
@@ -57,13 +57,24 @@ impl Engine {
             .iter()
             .map(|(c, fate)| self.trace_row(c, fate, &joined))
             .collect();
+        self.add_evidence(&mut recall, joined, &query.frame, r)?;
+        Ok(recall)
+    }
+
+    /// Adds candidates, best first, behind the evidence that there is.
+    pub(super) fn add_evidence(
+        &self,
+        recall: &mut Recall,
+        pool: Vec<Candidate>,
+        q: &QueryFrame,
+        r: &Retrieval,
+    ) -> Result<()> {
         self.store().reading(|store| {
-            for c in joined {
+            for c in pool {
                 let rank = recall.evidence.len() + 1;
-                let evidence = self.evidence(store, c, rank, &query.frame, r)?;
-                recall.evidence.extend(evidence);
+                recall.evidence.extend(self.evidence(store, c, rank, q, r)?);
             }
-            Ok(recall)
+            Ok(())
         })
     }
 
@@ -76,7 +87,7 @@ impl Engine {
 
     /// A candidate with its turn and what supports it; `None` where the turn was erased by
     /// the writer while this reader was at it.
-    pub(super) fn evidence(
+    fn evidence(
         &self,
         store: &Store,
         c: Candidate,
@@ -134,7 +145,11 @@ impl Engine {
         Ok(Some(Evidence {
             rank,
             score: c.score,
-            kind: if c.card.is_some() { "card" } else { "raw" },
+            kind: match c.card {
+                _ if c.channels.get(SHADOW).is_some() => "shadow",
+                Some(_) => "card",
+                None => "raw",
+            },
             turn: self.complete(turn),
             card,
             channels: c.channels.by_name(),

@@ -1,5 +1,6 @@
 //! Candidates: the channels, their merge, and the hard filters (section 9.3, step 3).
 
+use super::metadata::Having;
 use super::read::{
     BM25, CARD_SEMANTIC, CARD_SYMBOLIC, Candidate, Channels, Hits, RAW_LEXICAL, RAW_SEMANTIC,
     Sighting,
@@ -13,8 +14,26 @@ use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::text::{self, fold};
 use crate::types::{InteractionId, Signals, Validity};
 
+/// The caller's conditions, those on metadata looked up.
+pub(super) struct Conditions<'a> {
+    filters: &'a Filters,
+    having: Having<'a>,
+}
+
 impl Engine {
-    pub(super) fn admits(&self, m: &TurnMeta, f: &Filters) -> bool {
+    pub(super) fn conditions<'a>(&'a self, filters: &'a Filters) -> Conditions<'a> {
+        let having = self.metadata.having(filters.metadata.as_ref());
+        Conditions { filters, having }
+    }
+
+    /// Whether a turn that recall knows meets the caller's conditions.
+    pub(super) fn may_answer(&self, id: InteractionId, c: &Conditions<'_>) -> bool {
+        self.turns.get(&id).is_some_and(|m| self.admits(id, m, c))
+    }
+
+    /// The same with what is known of the turn.
+    pub(super) fn admits(&self, id: InteractionId, m: &TurnMeta, c: &Conditions<'_>) -> bool {
+        let f = c.filters;
         let after = f.since.is_none_or(|s| m.utc_micros.is_some_and(|t| t >= s));
         let before = f.until.is_none_or(|u| m.utc_micros.is_some_and(|t| t <= u));
         self.recallable(m)
@@ -27,6 +46,7 @@ impl Engine {
                 .is_none_or(|s| m.session.as_deref() == Some(s))
             && after
             && before
+            && c.having.contains(id)
     }
 
     /// The channels and their merge by (type, id) (eq. 33).

@@ -297,8 +297,8 @@ impl Engine {
         config: &Config,
     ) -> Result<Vec<Ballot>> {
         let depth = config.deliberation.vote_depth;
-        let having = self.metadata.having(options.filters.metadata.as_ref());
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, &having);
+        let conditions = self.conditions(&options.filters);
+        let admit = |id: InteractionId| self.may_answer(id, &conditions);
         let ids = |hits: Vec<(InteractionId, f64)>| hits.into_iter().map(|(id, _)| id).collect();
         let r = &config.retrieval;
         let by_turn = |c: &Candidate| {

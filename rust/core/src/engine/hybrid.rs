@@ -1,11 +1,9 @@
 //! D-MEM's own recall (section 4.3): dense and BM25 by reciprocal rank fusion, and
 //! the second stage that looks at skipped turns when the notes have no answer.
 
-use super::Engine;
-use super::read::{
-    BM25, Candidate, Channels, Evidence, Hits, RAW_SEMANTIC, Recall, RecallOptions, SHADOW,
-};
+use super::read::{BM25, Candidate, Channels, Hits, RAW_SEMANTIC, Recall, RecallOptions, SHADOW};
 use super::terms::{Term, Terms};
+use super::{Engine, TurnMeta};
 use crate::config::Config;
 use crate::error::Result;
 use crate::order::best_first;
@@ -29,8 +27,8 @@ impl Engine {
     ) -> Result<Recall> {
         let r = &config.retrieval;
         let reach = 2 * options.limit.unwrap_or(r.final_recall_limit);
-        let having = self.metadata.having(options.filters.metadata.as_ref());
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, &having);
+        let conditions = self.conditions(&options.filters);
+        let admit = |id: InteractionId| self.may_answer(id, &conditions);
         let stems = self.query_stems(&query.frame);
         let dense = self.flat.search(&query.vector, reach, -1.0, admit);
         let sparse = self.bm25.bm25(&stems, reach, admit);
@@ -62,15 +60,14 @@ impl Engine {
         if !self.gated() || self.gate.skipped().is_empty() {
             return Ok(recall);
         }
-        let having = self.metadata.having(options.filters.metadata.as_ref());
-        let admit = |id: InteractionId| self.may_answer(id, &options.filters, &having);
+        let conditions = self.conditions(&options.filters);
+        let admit = |id: InteractionId| self.may_answer(id, &conditions);
         let nearest = self.flat.search(&query.vector, 1, -1.0, admit);
         if nearest.first().is_some_and(|hit| hit.1 >= c.fallback_below) {
             return Ok(recall);
         }
-        let hits = self.gate.in_shadow(&query.vector, c, |id, m| {
-            self.admits(m, &options.filters) && having.contains(id)
-        });
+        let admit = |id: InteractionId, m: &TurnMeta| self.admits(id, m, &conditions);
+        let hits = self.gate.in_shadow(&query.vector, c, admit);
         let mut pool = fused(&[(SHADOW, hits)]);
         self.read_candidates(&mut pool)?;
         self.judge(&mut pool, &self.judge_of(&query.frame), query);
@@ -90,17 +87,8 @@ impl Engine {
             let rows = pool.iter().map(|c| self.trace_row(c, "shadow", &[]));
             recall.candidates.extend(rows);
         }
-        self.store().reading(|store| {
-            for c in pool {
-                let rank = recall.evidence.len() + 1;
-                let evidence = self.evidence(store, c, rank, &query.frame, r)?;
-                recall.evidence.extend(evidence.map(|e| Evidence {
-                    kind: "shadow",
-                    ..e
-                }));
-            }
-            Ok(recall)
-        })
+        self.add_evidence(&mut recall, pool, &query.frame, r)?;
+        Ok(recall)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::types::InteractionId;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 
 /// The first half of the SHA-256 of a field and its value: values may be long, and no two
 /// ever have the same.
@@ -78,38 +79,24 @@ fn pairs_of(metadata: Option<&str>) -> Vec<Pair> {
 }
 
 fn pair(field: &str, value: &Value) -> Pair {
-    let mut text = Value::from(field).to_string();
-    text.push(':');
-    write(value, &mut text);
-    let hash: [u8; 32] = Sha256::digest(text).into();
+    let mut hasher = Wide(Sha256::new());
+    (field, value).hash(&mut hasher);
+    let hash: [u8; 32] = hasher.0.finalize().into();
     std::array::from_fn(|at| hash[at])
 }
 
-/// JSON that is the same for equal values: the fields of an object are in no order.
-fn write(value: &Value, out: &mut String) {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by_key(|(name, _)| *name);
-            out.push('{');
-            for (name, value) in fields {
-                out.push_str(&Value::from(name.as_str()).to_string());
-                out.push(':');
-                write(value, out);
-                out.push(',');
-            }
-            out.push('}');
-        }
-        Value::Array(values) => {
-            out.push('[');
-            for value in values {
-                write(value, out);
-                out.push(',');
-            }
-            out.push(']');
-        }
-        Value::Number(n) if n.as_f64() == Some(0.0) && n.is_f64() => out.push_str("0.0"),
-        other => out.push_str(&other.to_string()),
+/// Takes what equal values have in common, as any hasher does, into more than 64 bits.
+struct Wide(Sha256);
+
+impl Hasher for Wide {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Half of what is asked for instead.
+    fn finish(&self) -> u64 {
+        let hash: [u8; 32] = self.0.clone().finalize().into();
+        u64::from_le_bytes(std::array::from_fn(|at| hash[at]))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::Engine;
 use super::deliberate::{Overruled, add_deliberation};
 use super::known::Known;
-use super::metadata::Having;
 use super::scan::Scan;
 use super::terms::{Term, Terms};
 use crate::config::{Config, Retrieval};
@@ -257,10 +256,10 @@ impl Engine {
         scan: Option<&Scan>,
     ) -> Result<Ranked> {
         let r = &config.retrieval;
-        let having = self.metadata.having(options.filters.metadata.as_ref());
+        let conditions = self.conditions(&options.filters);
         // What the indexes hold are turns; without conditions there is nothing to look up.
         let every = options.filters == Filters::default() && self.all_recallable();
-        let admit = |id: InteractionId| every || self.may_answer(id, &options.filters, &having);
+        let admit = |id: InteractionId| every || self.may_answer(id, &conditions);
         // Among the hits of a graph those that meet conditions may be few.
         let graph = if every && reach <= options.graph.owners.len() {
             &options.graph
@@ -312,16 +311,6 @@ impl Engine {
             pool: in_order(pool),
             all,
         })
-    }
-
-    /// Whether a turn meets the caller's conditions.
-    pub(super) fn may_answer(
-        &self,
-        id: InteractionId,
-        filters: &Filters,
-        having: &Having<'_>,
-    ) -> bool {
-        self.turns.get(&id).is_some_and(|m| self.admits(m, filters)) && having.contains(id)
     }
 
     pub(super) fn validity_of(&self, c: &Candidate) -> Validity {

@@ -5,7 +5,7 @@
 //! index holds. Between chunks the store is free for others; what is kept of the
 //! history is the messages before a chunk and a bounded number of sentences.
 
-use super::stems::Stems;
+use super::stems::{Stems, ascending};
 use super::{Engine, metadata};
 use crate::config::{Archive, Config, Deliberation};
 use crate::error::Result;
@@ -109,9 +109,6 @@ impl Engine {
                 if self.may_be_shown(&message.turn, filters) {
                     take_down(&mut scan, &mut found, sentences, d);
                 }
-                while memory.before.len() > d.context_messages {
-                    memory.before.pop_front();
-                }
             }
         }
         scan.scores = best_by_turn(&found);
@@ -147,22 +144,17 @@ impl Engine {
 
     fn asked<'a>(&self, query: &'a Query) -> (Asked<'a>, Remembered) {
         let terms = &query.frame.name_free_terms;
-        let stems: Vec<String> = terms.iter().map(|t| text::stem(t)).collect();
-        let memory = Remembered {
-            stems: Stems::new(stems.clone()),
-            before: VecDeque::new(),
-        };
-        let each = terms.iter().zip(&stems);
+        let mut stems = Stems::new(terms);
+        let each = |t: &String| (stems.number(t), self.lexical.idf(t));
         let asked = Asked {
             query,
             judge: self.judge_of(&query.frame),
             tokens: Question::new(&query.tokens, self.flat.dimension().max(1)),
             weights: self.token_weights(query),
-            terms: each
-                .filter_map(|(t, s)| Some((memory.stems.asked(s)?, self.lexical.idf(t))))
-                .collect(),
+            terms: terms.iter().map(each).collect(),
         };
-        (asked, memory)
+        let before = VecDeque::new();
+        (asked, Remembered { stems, before })
     }
 
     /// The caller's filters on a stored turn, which may be in no index.
@@ -198,7 +190,7 @@ impl Engine {
         let read = self.read_sentences(message, asked, stems, config);
         let facts_stems: Vec<u32> = facts.terms.iter().map(|t| stems.number(t)).collect();
         let mut whole = Matches::none(&asked.tokens);
-        let mut terms = ascending(facts_stems.clone());
+        let mut terms = facts_stems.clone();
         for sentence in &read {
             whole.merge(&sentence.matches);
             terms.extend(&sentence.stems);
@@ -245,6 +237,9 @@ impl Engine {
             matches: whole,
             terms,
         });
+        while memory.before.len() > config.deliberation.context_messages {
+            memory.before.pop_front();
+        }
         sentences
     }
 
@@ -403,15 +398,8 @@ fn places(message: &Scanned, chars: &[char], with_speaker: bool) -> Vec<Option<u
     places
 }
 
-/// Each once, ascending.
-fn ascending(mut numbers: Vec<u32>) -> Vec<u32> {
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
-/// The facts of a turn that lie in one sentence; `stems` are those of its terms. A lemma that looks unlike its word
-/// ("go", "went") is in no sentence by its letters and counts in each.
+/// The facts of a turn that lie in one sentence; `stems` are those of its terms. A lemma that
+/// looks unlike its word ("go", "went") is in no sentence by its letters and counts in each.
 fn facts_of(facts: &Facts, stems: &[u32], s: &Read, all: &[Read]) -> Facts {
     let inside = |start: u32, end: u32| start as usize >= s.from && (end as usize) <= s.to;
     let says = |read: &Read, stem: &u32| read.stems.binary_search(stem).is_ok();

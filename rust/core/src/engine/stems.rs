@@ -3,8 +3,10 @@
 
 use crate::text::{Memo, stem};
 
-/// Stems that are kept at once: some 10 MB.
-const MOST: usize = 100_000;
+/// Bytes of words and stems that are kept at once, and of an entry beside its letters. Words
+/// may be long: a history may hold pasted data.
+const MOST: usize = 8 << 20;
+const ENTRY: usize = 64;
 
 /// Stems by number, a question's own first.
 #[derive(Debug, Default)]
@@ -14,11 +16,13 @@ pub(super) struct Stems {
     words: Memo<u32>,
     /// The number of a stem.
     numbers: Memo<u32>,
+    bytes: usize,
 }
 
 impl Stems {
-    /// With the stems of a question's terms.
-    pub(super) fn new(mut question: Vec<String>) -> Self {
+    /// With those of a question's terms.
+    pub(super) fn new(terms: &[String]) -> Self {
+        let mut question: Vec<String> = terms.iter().map(|t| stem(t)).collect();
         question.sort_unstable();
         question.dedup();
         let mut stems = Self {
@@ -32,6 +36,7 @@ impl Stems {
     fn begin_anew(&mut self) {
         self.words.clear();
         self.numbers.clear();
+        self.bytes = 0;
         let each = self.question.iter().map(|s| s.as_str().into());
         self.numbers.extend(each.zip(0..));
     }
@@ -39,7 +44,7 @@ impl Stems {
     /// Forgets all but the question's where there are many: other numbers that were given
     /// before mean nothing any more.
     pub(super) fn make_room(&mut self) {
-        if self.words.len().max(self.numbers.len()) > MOST {
+        if self.bytes > MOST {
             self.begin_anew();
         }
     }
@@ -52,20 +57,13 @@ impl Stems {
         let next = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(stem(word).into()).or_insert(next);
         self.words.insert(word.into(), number);
+        self.bytes += 2 * word.len() + ENTRY;
         number
     }
 
     /// The numbers of words' stems, ascending, each once.
     pub(super) fn numbers<'w>(&mut self, words: impl Iterator<Item = &'w str>) -> Vec<u32> {
-        let mut numbers: Vec<u32> = words.map(|w| self.number(w)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
-
-    /// The number of a stem of the question.
-    pub(super) fn asked(&self, stem: &str) -> Option<u32> {
-        self.numbers.get(stem).copied()
+        ascending(words.map(|w| self.number(w)).collect())
     }
 
     /// Those of the question among ascending numbers.
@@ -75,6 +73,13 @@ impl Stems {
     }
 }
 
+/// Numbers in order, each once.
+pub(super) fn ascending(mut numbers: Vec<u32>) -> Vec<u32> {
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,12 +87,12 @@ mod tests {
     #[test]
     fn words_of_one_stem_have_one_number() {
         let question = ["run", "porto", "run"].map(String::from);
-        let mut stems = Stems::new(question.to_vec());
+        let mut stems = Stems::new(&question);
         let numbers = stems.numbers(["running", "other", "runs", "porto"].into_iter());
         assert_eq!(numbers, [0, 1, 2]);
         assert_eq!(stems.asked_among(&numbers), [0, 1]);
-        assert_eq!((stems.asked("run"), stems.number("runs")), (Some(1), 1));
-        for word in 0..=MOST {
+        assert_eq!((stems.number("run"), stems.number("runs")), (1, 1));
+        for word in 0..=MOST / ENTRY {
             stems.number(&format!("w{word}"));
         }
         stems.make_room();

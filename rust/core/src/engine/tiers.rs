@@ -115,15 +115,16 @@ impl Engine {
 
     fn episode_text(&self, e: &Episode) -> Result<EpisodeText> {
         let sentences = self.store().reading(|store| {
-            let each = e.sentences.iter().map(|span| self.excerpt_in(store, span));
-            each.collect::<Result<Vec<Option<Excerpt>>>>()
+            let each = e.sentences.iter();
+            each.filter_map(|span| self.excerpt_in(store, span).transpose())
+                .collect::<Result<Vec<Excerpt>>>()
         })?;
         Ok(EpisodeText {
             id: e.id,
             version: e.version,
             at: e.at,
             sources: e.sources.clone(),
-            sentences: sentences.into_iter().flatten().collect(),
+            sentences,
             written: e.text.clone(),
         })
     }
@@ -180,11 +181,8 @@ impl Engine {
         if self.recurrence.episodes().is_empty() {
             return Ok(Tiers::default());
         }
-        let having = self.metadata.having(options.filters.metadata.as_ref());
-        let admit = |id: InteractionId| {
-            let meta = self.turns.get(&id);
-            meta.is_some_and(|m| self.admits(m, &options.filters)) && having.contains(id)
-        };
+        let conditions = self.conditions(&options.filters);
+        let admit = |id: InteractionId| self.may_answer(id, &conditions);
         let stems = self.query_stems(&query.frame);
         let terms = self.bm25.terms(&stems);
         let shared = |id: InteractionId| terms.coverage(id) + self.named(query, id);
