@@ -6,11 +6,12 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from ebbtide import _core
 from ebbtide.errors import InputError, NotFoundError
+from ebbtide.moments import micros_of, moment_of
 from ebbtide.types import Turn
 
 __all__ = [
@@ -48,7 +49,6 @@ _GIVEN = (
 _IDS = 2**40
 """Interaction ids stay below; in a store's keys the bits above name the memory."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEEPEST = 100
 """Levels of metadata; JSON readers, the core's among them, refuse more than 128."""
 
@@ -226,11 +226,7 @@ def _stamp(value: Any) -> tuple[Stamp | None, datetime | None]:
     from ebbtide.analysis.temporal import parse_timestamp
 
     parsed = parse_timestamp(value)
-    return Stamp(parsed.given, _micros(parsed.utc), parsed.naive), parsed.utc
-
-
-def _micros(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(microseconds=1)
+    return Stamp(parsed.given, micros_of(parsed.utc), parsed.naive), parsed.utc
 
 
 def _provenance(value: Any) -> str | None:
@@ -295,7 +291,7 @@ def query_moment(value: Any, newest_micros: int | None) -> datetime | None:
         from ebbtide.analysis.temporal import parse_timestamp
 
         return parse_timestamp(value).utc
-    return None if newest_micros is None else _EPOCH + timedelta(microseconds=newest_micros)
+    return moment_of(newest_micros)
 
 
 def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -324,7 +320,7 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
             moment = parsed.utc
             if key == "until" and len(parsed.given.strip()) == len("2024-01-01"):
                 moment += timedelta(days=1) - timedelta(microseconds=1)
-            value = _micros(moment)
+            value = micros_of(moment)
         elif key == "metadata":
             value = json.loads(_metadata(value) or "{}")
         else:

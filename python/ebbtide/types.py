@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
+
+from ebbtide.moments import moment_of
 
 __all__ = [
     "Episode",
@@ -20,8 +22,6 @@ __all__ = [
     "Turn",
     "WriteReport",
 ]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,6 @@ class Turn:
 
     @classmethod
     def _from_core(cls, row: Mapping[str, Any]) -> Turn:
-        micros = row["utc_micros"]
         metadata = row["metadata"]
         return cls(
             text=row["text"],
@@ -89,7 +88,7 @@ class Turn:
             state=row["state"],
             validity=row["validity"],
             tokens=row["tokens"],
-            utc=None if micros is None else _EPOCH + timedelta(microseconds=micros),
+            utc=moment_of(row["utc_micros"]),
         )
 
 

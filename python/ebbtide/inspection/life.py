@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ebbtide.config import Config
+from ebbtide.moments import moment_of
 
 __all__ = ["FATES", "Decay", "row_of", "words_of"]
 
 FATES = ("healthy", "unstable", "critical", "hard_kill", "budget", "skip", "archived", "pending")
 """Where a turn may stand: a tier of the active memory, how it left, or still to be analysed."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEAVES = {"evict_kill": "hard_kill", "evict_budget": "budget", "skip": "skip"}
 _GATE_KINDS = {
     "skip": "kept out of recall by the gate",
@@ -127,8 +126,7 @@ def row_of(life: Mapping[str, Any], decay: Decay) -> dict[str, Any]:
 
 
 def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
-    micros = turn["utc_micros"]
-    moment = None if micros is None else _EPOCH + timedelta(microseconds=micros)
+    moment = moment_of(turn["utc_micros"])
     names = ("external_id", "role", "speaker", "timestamp", "session_id", "tokens", "text")
     return {
         "id": turn["interaction_id"],
