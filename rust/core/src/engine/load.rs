@@ -17,8 +17,8 @@ use crate::store::{Derived, LoadedTurn, Namespace, Store};
 use crate::text::{self, Counter, Words};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, PoisonError};
+use std::sync::mpsc::{SendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{mem, thread};
 
 /// Turns that one thread hands to the other at once. A memory of fewer needs no other.
@@ -146,30 +146,38 @@ impl Engine {
     }
 
     /// Restores every turn, in order; returns the last one's id. This thread reads, and from
-    /// the second batch on another one builds the indexes, which takes as long.
+    /// the second batch on another one builds the indexes, which takes as long. Where there is
+    /// none, what was sent to it comes back.
     fn restore_all(&mut self, store: &Store, ns: &Namespace) -> Result<Option<InteractionId>> {
+        let engine = Mutex::new(self);
+        let restore = &|turns: Vec<LoadedTurn>| {
+            let mut engine = engine.lock().unwrap_or_else(PoisonError::into_inner);
+            turns.into_iter().for_each(|t| engine.restore(t));
+        };
         thread::scope(|scope| {
             let (mut last, mut batch) = (None, Vec::new());
-            let (sender, receiver) = sync_channel::<Vec<LoadedTurn>>(AHEAD);
-            let mut idle = Some((self, receiver));
+            let (sender, receiver) = sync_channel(AHEAD);
+            let send = |turns| {
+                // Nobody receives after a panic either, which the scope raises again.
+                if let Err(SendError(turns)) = sender.send(turns) {
+                    restore(turns);
+                }
+            };
+            let mut receiver = Some(receiver);
             store.for_each_loaded(ns, 0, |loaded| {
                 last = Some(loaded.turn.interaction_id);
                 if batch.len() == TOGETHER {
-                    if let Some((engine, receiver)) = idle.take() {
-                        let turns = receiver.into_iter().flatten();
-                        scope.spawn(|| turns.for_each(|t| engine.restore(t)));
+                    if let Some(receiver) = receiver.take() {
+                        let build = move || receiver.into_iter().for_each(restore);
+                        let _ = thread::Builder::new().spawn_scoped(scope, build);
                     }
-                    // Nobody receives after a panic, which the scope raises again.
-                    let _ = sender.send(mem::take(&mut batch));
+                    send(mem::take(&mut batch));
                 }
                 batch.push(loaded);
                 Ok(())
             })?;
-            if let Some((engine, _)) = idle {
-                batch.into_iter().for_each(|t| engine.restore(t));
-            } else {
-                let _ = sender.send(batch);
-            }
+            drop(receiver);
+            send(batch);
             Ok(last)
         })
     }
