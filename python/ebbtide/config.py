@@ -43,7 +43,7 @@ class Config:
         1024
     """
 
-    __slots__ = ("_changes", "_presets", "_values", "embedder", "name")
+    __slots__ = ("_changes", "_json", "_presets", "_values", "embedder", "name")
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class Config:
         self.embedder = embedder
         self._changes = {section: _keys(section, keys) for section, keys in (changes or {}).items()}
         values = json.loads(_core.load_config(name, _to_toml(self._changes)))
-        self._values: Mapping[str, Any] = MappingProxyType(values)
+        self._json = json.dumps(values)
+        self._values: Mapping[str, Any] = _fixed(values)
         self._presets: dict[str, Config] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -138,7 +139,7 @@ class Config:
 
     def to_json(self) -> str:
         """Every setting as JSON text, keys in the order of the defaults."""
-        return json.dumps(dict(self._values))
+        return self._json
 
     def __getitem__(self, section: str) -> Mapping[str, Any]:
         """The settings of a section."""
@@ -148,10 +149,10 @@ class Config:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Config):
             return NotImplemented
-        return dict(self._values) == dict(other._values) and self.embedder is other.embedder
+        return self._json == other._json and self.embedder is other.embedder
 
     def __hash__(self) -> int:
-        return hash(self.to_json())
+        return hash(self._json)
 
     def __repr__(self) -> str:
         return f"Config({self.name!r}, {self._changes!r})"
@@ -161,10 +162,20 @@ def _keys(section: str, keys: Any) -> dict[str, Any]:
     if not isinstance(keys, Mapping):
         message = f"[{section}] takes keys with values, not {type(keys).__name__}"
         raise ConfigError(message, "config.type")
-    return {
-        key: _keys(f"{section}.{key}", value) if isinstance(value, Mapping) else value
-        for key, value in keys.items()
-    }
+    own: dict[str, Any] = {}
+    for key, value in keys.items():
+        if isinstance(value, Mapping):
+            own[key] = _keys(f"{section}.{key}", value)
+        else:
+            own[key] = list(value) if isinstance(value, list) else value
+    return own
+
+
+def _fixed(value: Any) -> Any:
+    """JSON data that nobody can change."""
+    if isinstance(value, dict):
+        return MappingProxyType({key: _fixed(item) for key, item in value.items()})
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
 def _to_toml(changes: Mapping[str, Mapping[str, Any]]) -> str:

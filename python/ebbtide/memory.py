@@ -15,7 +15,7 @@ from ebbtide.errors import InputError
 from ebbtide.forgetting import meant, outlived
 from ebbtide.inputs import checked_text, interaction_id_of, positive, prepare, shown
 from ebbtide.observing import Watch, observed
-from ebbtide.opened import Opened, open_handle
+from ebbtide.opened import Opened, open_handle, settings_of
 from ebbtide.pipeline import BATCH
 from ebbtide.reading import Reading
 from ebbtide.types import Turn, WriteReport
@@ -107,7 +107,7 @@ class Memory(Reading, Closing):
             ConfigError: If the configuration is unusable or a model is missing.
             NotFoundError: If ``read_only`` and there is no such store or memory.
         """
-        settings = _config(config)
+        settings = settings_of(config)
         handle = open_handle(path, settings, read_only=read_only)
         try:
             return cls(
@@ -129,7 +129,7 @@ class Memory(Reading, Closing):
     ) -> Memory:
         """A memory that ends with the process; ``llm`` as for :meth:`open`."""
         handle = _core.StoreHandle(None, read_only=False, holder="", synchronous_full=False)
-        return cls(handle, "default", _config(config), owns_store=True, llm=llm)
+        return cls(handle, "default", settings_of(config), owns_store=True, llm=llm)
 
     # Writing
 
@@ -358,12 +358,6 @@ class Memory(Reading, Closing):
         self._analyser.close()
         if self._owns_store:
             self._store.close()
-
-
-def _config(config: Config | str | Path | None) -> Config:
-    if config is None:
-        return Config()
-    return config if isinstance(config, Config) else Config.load(config)
 
 
 def _ids(turns: list[Turn]) -> list[int]:

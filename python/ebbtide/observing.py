@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ebbtide.errors import EbbtideError
-from ebbtide.types import RenderedContext, Turn, WriteReport
+from ebbtide.types import RenderedContext, WriteReport
 
 __all__ = ["Ended", "Observer", "Outcome", "Watch", "begin", "facts_of", "observed"]
 
@@ -111,7 +111,7 @@ def observed(
             except BaseException as error:
                 end({}, error)
                 raise
-            end(facts_of(result), None)
+            end(facts_of(operation, result), None)
             return result
 
         return call
@@ -139,7 +139,7 @@ def begin(
     return end
 
 
-def facts_of(result: Any) -> dict[str, int]:
+def facts_of(operation: str, result: Any) -> dict[str, int]:
     """Numbers about what a method of a memory returned; no text."""
     match result:
         case WriteReport():
@@ -157,10 +157,8 @@ def facts_of(result: Any) -> dict[str, int]:
             return {"shown": len(result.shown), "tokens": result.tokens}
         case {"candidates": candidates, "evidence": evidence}:
             return {"candidates": len(candidates), "evidence": len(evidence)}
-        case [Turn(), *_]:
-            return {"turns": len(result)}
         case list():
-            return {"evidence": len(result)}
+            return {"evidence" if operation == "recall" else "turns": len(result)}
         case int():
             return {"turns": result}
     return {}

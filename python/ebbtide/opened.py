@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide import _core
 from ebbtide.config import Config
+from ebbtide.errors import ConfigError
 
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ebbtide.llm.seam import JsonModel
     from ebbtide.observing import Watch
 
-__all__ = ["Opened", "open_handle"]
+__all__ = ["Opened", "open_handle", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,25 @@ class Opened:
     watch: Watch
     writable: bool
     llm: JsonModel | None
+
+
+def settings_of(config: Config | str | Path | None) -> Config:
+    """A configuration as given, read from a TOML file, or the defaults.
+
+    Raises:
+        ConfigError: If it is none of these, or the file is unusable.
+    """
+    if isinstance(config, Config):
+        return config
+    if config is None:
+        return Config()
+    if isinstance(config, str | os.PathLike):
+        return Config.load(config)
+    message = (
+        "config takes a Config or the path of a TOML file, not "
+        f"{type(config).__name__}; Config().replace(section={{...}}) changes single settings"
+    )
+    raise ConfigError(message, "config.type")
 
 
 def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.StoreHandle:

@@ -13,7 +13,7 @@ from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.memory import Memory
-from ebbtide.opened import open_handle
+from ebbtide.opened import open_handle, settings_of
 from ebbtide.types import Finding
 
 if TYPE_CHECKING:
@@ -44,14 +44,24 @@ class Store(Closing):
 
     @classmethod
     def open(
-        cls, path: str | Path, *, config: Config | None = None, read_only: bool = False
+        cls,
+        path: str | Path,
+        *,
+        config: Config | str | Path | None = None,
+        read_only: bool = False,
     ) -> Store:
         """Open a store file, creating it where it is missing.
 
+        Args:
+            path: The store file.
+            config: A :class:`Config`, or the path of a TOML file; for each of its memories.
+            read_only: As for :meth:`Memory.open`.
+
         Raises:
             StoreError: As :meth:`Memory.open`.
+            ConfigError: If the configuration is unusable.
         """
-        settings = config or Config()
+        settings = settings_of(config)
         handle = open_handle(path, settings, read_only=read_only)
         return cls(handle, settings, read_only=read_only)
 

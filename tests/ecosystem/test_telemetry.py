@@ -89,6 +89,10 @@ def test_each_call_has_a_span_with_its_numbers(stub: Config, seen: Seen) -> None
         memory.trace("tea?")
         memory.relate(1, "corrects", 0)
         memory.delete(4)
+        for before in ("1970-01-01", "1970-01-02"):
+            gone = memory.forget(before=before)
+            assert seen.last().attributes["ebbtide.turns"] == len(gone)
+            assert "ebbtide.evidence" not in seen.last().attributes
         memory.reindex()
     assert seen.names() == [
         "ebbtide.add_many",
@@ -99,6 +103,8 @@ def test_each_call_has_a_span_with_its_numbers(stub: Config, seen: Seen) -> None
         "ebbtide.trace",
         "ebbtide.relate",
         "ebbtide.delete",
+        "ebbtide.forget",
+        "ebbtide.forget",
         "ebbtide.flush",
         "ebbtide.reindex",
     ]

@@ -89,7 +89,7 @@ class EbbtideStore(Closing, BaseStore):
         cls,
         path: str | Path,
         *,
-        config: Config | None = None,
+        config: Config | str | Path | None = None,
         fields: list[str] | None = None,
         ttl: TTLConfig | None = None,
         clock: Clock | None = None,

@@ -57,7 +57,7 @@ class Memory(Closing):
         self,
         path: str | Path = "memory.db",
         *,
-        config: Config | None = None,
+        config: Config | str | Path | None = None,
         clock: Clock | None = None,
     ) -> None:
         """Open a store file, creating it where it is missing.

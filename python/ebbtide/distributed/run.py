@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ebbtide.config import Config
 from ebbtide.errors import InputError, StoreError
+from ebbtide.opened import settings_of
 
 if TYPE_CHECKING:
     from ebbtide.distributed.engines import Engine
@@ -87,7 +88,7 @@ def replay_many(
     sources: str | Path | Iterable[str | Path],
     out: str | Path,
     *,
-    config: Config | None = None,
+    config: Config | str | Path | None = None,
     engine: str = "local",
     scheduler: str | None = None,
     workers: int | None = None,
@@ -108,7 +109,8 @@ def replay_many(
         sources: Transcript files, directories of them, and patterns; what is in ``out``
             is none.
         out: Directory of the results.
-        config: Settings of every memory.
+        config: Settings of every memory: a :class:`~ebbtide.Config`, or the path of a TOML
+            file.
         engine: ``"local"``: processes of this machine. ``"dask"``: the workers of a
             Dask cluster (extra ``dask``).
         scheduler: Address of that cluster; without one it is started on 127.0.0.1.
@@ -135,7 +137,7 @@ def replay_many(
 
     start = time.perf_counter()
     _check(engine, scheduler, files, workers, batch)
-    settings = config or Config()
+    settings = settings_of(config)
     count = workers or len(os.sched_getaffinity(0))
     runner = _engine(engine, scheduler, count)
     by_path = (files or ("content" if scheduler else "paths")) == "paths"

@@ -1,0 +1,64 @@
+"""A configuration stays what it was made of, and is given in the same ways everywhere."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ebbtide import Config, ConfigError, Memory, Store
+
+
+def setting(mapping: Any, key: str, value: Any) -> None:
+    mapping[key] = value
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda c: setting(c["capacity"], "token_budget", 9),
+        lambda c: setting(c["policy"]["rpe"], "utility", "llm"),
+        lambda c: setting(c["retrieval"]["symbolic_weights"], 0, 9.0),
+        lambda c: setting(c, "capacity", {}),
+    ],
+)
+def test_nobody_can_change_a_configuration(change: Callable[[Config], None]) -> None:
+    config = Config()
+    with pytest.raises(TypeError):
+        change(config)
+    assert config == Config()
+    assert config in {Config(): 1}
+
+
+def test_what_it_was_made_from_is_no_longer_part_of_it() -> None:
+    weights = [1.0, 0.5, 1.0, 1.0, 0.2]
+    config = Config().replace(retrieval={"symbolic_weights": weights})
+    again = Config.preset("default").replace(retrieval={"symbolic_weights": list(weights)})
+    weights.append(7.0)
+    config.to_dict()["retrieval"]["symbolic_weights"].append(7.0)
+    assert config == again
+    for twin in (copy.deepcopy(config), pickle.loads(pickle.dumps(config)), config.replace()):
+        assert twin == config
+        assert hash(twin) == hash(config)
+
+
+@pytest.mark.parametrize("opened", [Memory.open, Store.open])
+def test_a_store_and_a_memory_take_a_file_of_settings(tmp_path: Path, opened: Any) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text("[capacity]\ntoken_budget = 99\n", encoding="utf-8")
+    for given in (file, str(file)):
+        with opened(tmp_path / "store.db", config=given) as found:
+            assert found.config["capacity"]["token_budget"] == 99
+
+
+@pytest.mark.parametrize("opened", [Memory.open, Store.open])
+@pytest.mark.parametrize("given", [{"capacity": {"token_budget": 99}}, 7, b"settings.toml"])
+def test_anything_else_is_refused_by_name(tmp_path: Path, opened: Any, given: Any) -> None:
+    with pytest.raises(ConfigError, match=f"not {type(given).__name__}") as caught:
+        opened(tmp_path / "store.db", config=given)
+    assert caught.value.code == "config.type"
+    assert not (tmp_path / "store.db").exists()
