@@ -12,7 +12,7 @@ from ebbtide.types import Turn
 if TYPE_CHECKING:
     from ebbtide.reading import Reading
 
-__all__ = ["meant", "outlived"]
+__all__ = ["meant", "outlived", "several"]
 
 
 def meant(memory: Reading, query_text: str | None, ids: Any, limit: int, before: Any) -> list[Turn]:
@@ -36,7 +36,7 @@ def meant(memory: Reading, query_text: str | None, ids: Any, limit: int, before:
             return []
         turns = [item.turn for item in memory.retrieve(query_text, limit=limit, filters=just)]
     elif ids is not None:
-        turns = [memory.get(one) for one in _several(ids)]
+        turns = [memory.get(one) for one in several(ids)]
     else:
         turns = [turn for turn in memory.turns() if _earlier(turn.utc, end)]
     if end is not None:
@@ -72,7 +72,8 @@ def _earlier(utc: datetime | None, end: datetime | None) -> bool:
     return utc is not None and end is not None and utc < end
 
 
-def _several(ids: Any) -> list[Any]:
+def several(ids: Any) -> list[Any]:
+    """Ids as given: one, or any number of them."""
     if isinstance(ids, int | str):
         return [ids]
     try:

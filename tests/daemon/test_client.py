@@ -62,6 +62,25 @@ def test_every_answer_is_the_one_in_process(served: Served, stub: Config) -> Non
         assert there.get(external_id="t7") == there.get("t7") == here.get("t7")
         there.delete(external_id="t7")
         here.delete(external_id="t7")
+        asked: dict[str, Any]
+        kept: dict[str, Any]
+        for asked in (
+            {"query_text": "the port", "limit": 3, "dry_run": True},
+            {"query_text": "the port", "limit": 3, "before": datetime(2024, 1, 1, 12, tzinfo=UTC)},
+            {"ids": (20, "t21")},
+            {"ids": 22},
+            {"before": "2024-01-01T10:05:00Z"},
+        ):
+            erased = here.forget(**asked)
+            assert there.forget(**asked) == erased != []
+        for kept in (
+            {"max_records": 30, "dry_run": True},
+            {"max_records": 40},
+            {"max_age": timedelta(minutes=35), "now": datetime(2024, 1, 1, 11, tzinfo=UTC)},
+            {"max_age": 1800, "now": "2024-01-01T11:00:00Z", "max_records": 5},
+        ):
+            erased = here.retain(**kept)
+            assert there.retain(**kept) == erased != []
         there.flush()
         assert there.stats() == plain(here.stats())
         assert there.digest() == here.digest()
@@ -151,6 +170,16 @@ BAD: list[Callable[[Any], Any]] = [
     lambda m: m.explain(99),
     lambda m: m.history(external_id="none"),
     lambda m: m.delete(99),
+    lambda m: m.forget(),
+    lambda m: m.forget("x", ids=[0]),
+    lambda m: m.forget("x", limit=0),
+    lambda m: m.forget(ids=[0, 99]),
+    lambda m: m.forget(ids=7.5),
+    lambda m: m.forget(before="soon"),
+    lambda m: m.retain(),
+    lambda m: m.retain(max_records=0),
+    lambda m: m.retain(max_age=60),
+    lambda m: m.retain(max_age=-1, now="2024-01-01"),
     lambda m: m.relate(0, "hates", 0),
     lambda m: m.relate(0, "corrects", 99),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from ebbtide.daemon.wire import (
     LINES,
     evidence_from,
     given_turn,
+    moment,
     rendered_from,
     report_from,
     turn_from_wire,
 )
 from ebbtide.errors import InputError
+from ebbtide.forgetting import several
 from ebbtide.inputs import checked_text, prepare, shown
 from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
@@ -172,6 +175,45 @@ class RemoteMemory(Closing):
     def delete_all(self) -> None:
         """Erase every turn of this memory."""
         self._transport.write("DELETE", "/turns", self._query())
+
+    def forget(
+        self,
+        query_text: str | None = None,
+        *,
+        ids: Iterable[int | str] | int | str | None = None,
+        limit: int = 1,
+        before: Any = None,
+        dry_run: bool = False,
+    ) -> list[Turn]:
+        """Erase the turns that match, as :meth:`Memory.forget` does."""
+        return self._erased(
+            "/forget",
+            query_text=query_text,
+            ids=None if ids is None else several(ids),
+            limit=limit,
+            before=moment(before),
+            dry_run=dry_run,
+        )
+
+    def retain(
+        self,
+        *,
+        max_age: Any = None,
+        max_records: int | None = None,
+        now: Any = None,
+        dry_run: bool = False,
+    ) -> list[Turn]:
+        """Erase turns beyond an age or a number, as :meth:`Memory.retain` does."""
+        if isinstance(max_age, timedelta):
+            max_age = max_age.total_seconds()
+        return self._erased(
+            "/retain", max_age=max_age, max_records=max_records, now=moment(now), dry_run=dry_run
+        )
+
+    def _erased(self, route: str, **asked: Any) -> list[Turn]:
+        body = json_body({name: value for name, value in asked.items() if value is not None})
+        found = self._transport.write("POST", route, self._query(), body, keyed=True)
+        return [turn_from_wire(one) for one in found["turns"]]
 
     def flush(self) -> None:
         """Wait until every journalled turn is analysed and taken in."""

@@ -22,6 +22,7 @@ __all__ = [
     "Evidence",
     "EvidenceAnswer",
     "ExplainAnswer",
+    "Forgotten",
     "GivenTurn",
     "Health",
     "NamespaceAnswer",
@@ -32,6 +33,7 @@ __all__ = [
     "Remembered",
     "Rendered",
     "Report",
+    "Retention",
     "StatsAnswer",
     "StoredTurn",
     "TraceAnswer",
@@ -78,6 +80,31 @@ class Relation(_Given):
         str, Field(description="supersedes, corrects, invalidates or conflicts_with.")
     ]
     older: Annotated[int, Field(ge=0, description="Interaction id of the other.")]
+
+
+class Forgotten(_Given):
+    """Which turns are to be erased: those that answer a question, or of ids, or a time."""
+
+    query_text: Annotated[
+        str | None, Field(description="The turns that answer this question best.")
+    ] = None
+    ids: Annotated[
+        list[int | str] | None, Field(description="Or of these interaction or external ids.")
+    ] = None
+    limit: Annotated[int, Field(description="With a question, most turns.")] = 1
+    before: Annotated[_Time | None, Field(description=f"Only what was said before: {_TIME}")] = None
+    dry_run: Annotated[bool, Field(description="Erase nothing.")] = False
+
+
+class Retention(_Given):
+    """What is kept; the rest is erased."""
+
+    max_age: Annotated[float | None, Field(description="Greatest age in seconds.")] = None
+    max_records: Annotated[int | None, Field(description="Most turns that stay.")] = None
+    now: Annotated[
+        _Time | None, Field(description=f"When age is reckoned from; needed with it. {_TIME}")
+    ] = None
+    dry_run: Annotated[bool, Field(description="Erase nothing.")] = False
 
 
 class _Asked(_Given):

@@ -14,6 +14,7 @@ from ebbtide.errors import InputError
 from ebbtide.extras import MissingExtraError
 from ebbtide.memory import Memory
 from ebbtide.remembering import add_and_get
+from ebbtide.types import Turn
 
 try:
     from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -174,6 +175,46 @@ def changing(service: Callable[[], Service]) -> APIRouter:
 
         await service().write(namespace, work)
         return Response(status_code=204)
+
+    async def erased(
+        namespace: str, attempt: Attempt, asked: bytes, work: Callable[[Memory], list[Turn]]
+    ) -> Response:
+        found = await service().write(
+            namespace,
+            lambda memory: encoded({"turns": [turn.to_dict() for turn in work(memory)]}),
+            key=attempt.key,
+            instance=attempt.instance,
+            asked=asked,
+        )
+        return _json(found)
+
+    @router.post("/forget", response_model=models.TurnsAnswer)
+    async def forget(
+        given: models.Forgotten,
+        request: Request,
+        attempt: Attempted,
+        namespace: Namespace = "default",
+    ) -> Response:
+        """Erase the turns that answer a question, have these ids or were said before a time."""
+
+        def work(memory: Memory) -> list[Turn]:
+            return memory.forget(**dict(given))
+
+        return await erased(namespace, attempt, b"forget" + await request.body(), work)
+
+    @router.post("/retain", response_model=models.TurnsAnswer)
+    async def retain(
+        given: models.Retention,
+        request: Request,
+        attempt: Attempted,
+        namespace: Namespace = "default",
+    ) -> Response:
+        """Erase turns beyond an age or a number."""
+
+        def work(memory: Memory) -> list[Turn]:
+            return memory.retain(**dict(given))
+
+        return await erased(namespace, attempt, b"retain" + await request.body(), work)
 
     @router.post("/relations", response_model=models.Report)
     async def relate(given: models.Relation, namespace: Namespace = "default") -> Response:
