@@ -1,7 +1,8 @@
 //! Evidence: one item a source turn, its support, and the trace (section 9.3, step 5).
 
-use super::Engine;
+use super::candidates::Conditions;
 use super::read::{Candidate, Evidence, Recall, RecallOptions, SHADOW, Support};
+use super::{Engine, TurnMeta};
 use crate::config::{Config, Retrieval};
 use crate::error::Result;
 use crate::retrieve::{Query, QueryFrame, cards, features};
@@ -57,7 +58,7 @@ impl Engine {
             .iter()
             .map(|(c, fate)| self.trace_row(c, fate, &joined))
             .collect();
-        self.add_evidence(&mut recall, joined, &query.frame, r)?;
+        self.add_evidence(&mut recall, joined, &query.frame, r, options)?;
         Ok(recall)
     }
 
@@ -68,11 +69,14 @@ impl Engine {
         pool: Vec<Candidate>,
         q: &QueryFrame,
         r: &Retrieval,
+        options: &RecallOptions,
     ) -> Result<()> {
+        let conditions = self.conditions(&options.filters);
         self.store().reading(|store| {
             for c in pool {
                 let rank = recall.evidence.len() + 1;
-                recall.evidence.extend(self.evidence(store, c, rank, q, r)?);
+                let evidence = self.evidence(store, c, rank, q, r, &conditions)?;
+                recall.evidence.extend(evidence);
             }
             Ok(())
         })
@@ -80,9 +84,8 @@ impl Engine {
 
     /// Two turns that say the same are shown once.
     pub(super) fn same_words(&self, a: &Candidate, b: &Candidate) -> bool {
-        a.known.text == b.known.text
-            && self.turns.get(&a.id).map(|m| (&m.role, &m.speaker))
-                == self.turns.get(&b.id).map(|m| (&m.role, &m.speaker))
+        let who = |c: &Candidate| self.meta(c.id).map(|m| (&m.role, &m.speaker));
+        a.known.text == b.known.text && who(a) == who(b)
     }
 
     /// A candidate with its turn and what supports it; `None` where the turn was erased by
@@ -94,13 +97,16 @@ impl Engine {
         rank: usize,
         q: &QueryFrame,
         r: &Retrieval,
+        conditions: &Conditions<'_>,
     ) -> Result<Option<Evidence>> {
         let Some(turn) = store.turn(&self.namespace, c.id)? else {
             return Ok(None);
         };
         let mut support = Vec::new();
         let mut add = |id: InteractionId, relation: &'static str| -> Result<()> {
-            if support.len() < r.max_support_turns_per_card && id != c.id {
+            // What stands beside the evidence meets the caller's conditions as it does.
+            let shown = |m: &TurnMeta| id != c.id && self.admits(id, m, conditions);
+            if support.len() < r.max_support_turns_per_card && self.meta(id).is_some_and(shown) {
                 let found = store.turn(&self.namespace, id)?;
                 support.extend(found.map(|t| Support {
                     turn: self.complete(t),

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::order::best_first;
 use crate::retrieve::Query;
 use crate::types::InteractionId;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// k of reciprocal rank fusion (Cormack et al. 2009).
@@ -71,7 +72,11 @@ impl Engine {
         let mut pool = fused(&[(SHADOW, hits)]);
         self.read_candidates(&mut pool)?;
         self.judge(&mut pool, &self.judge_of(&query.frame), query);
-        pool.retain(|c| c.dropped.is_none());
+        // A scan of the history may have found it already.
+        let there: Vec<InteractionId> = { recall.evidence.iter() }
+            .map(|e| e.turn.interaction_id)
+            .collect();
+        pool.retain(|c| c.dropped.is_none() && !there.contains(&c.id));
         for c in &mut pool {
             c.score = c.channels.get(SHADOW).unwrap_or(0.0);
             c.terms = Terms::default();
@@ -84,10 +89,20 @@ impl Engine {
         pool.truncate(limit);
         recall.evidence.truncate(limit - pool.len());
         if options.trace {
-            let rows = pool.iter().map(|c| self.trace_row(c, "shadow", &[]));
-            recall.candidates.extend(rows);
+            let kept = recall.evidence.len();
+            for row in &mut recall.candidates {
+                if row["rank"].as_u64().is_some_and(|rank| rank > kept as u64) {
+                    row["rank"] = Value::Null;
+                    row["fate"] = json!("cut");
+                }
+            }
+            for (c, rank) in pool.iter().zip(kept + 1..) {
+                let mut row = self.trace_row(c, "shadow", &[]);
+                row["rank"] = json!(rank);
+                recall.candidates.push(row);
+            }
         }
-        self.add_evidence(&mut recall, pool, &query.frame, r)?;
+        self.add_evidence(&mut recall, pool, &query.frame, r, options)?;
         Ok(recall)
     }
 }

@@ -1,10 +1,10 @@
 //! Reading: what a recall is, and the order of its stages (paper, section 9.3).
 
-use super::Engine;
 use super::deliberate::{Overruled, add_deliberation};
 use super::known::Known;
 use super::scan::Scan;
 use super::terms::{Term, Terms};
+use super::{Engine, TurnMeta};
 use crate::config::{Config, Retrieval};
 use crate::error::{Code, Error, Result};
 use crate::index::Found;
@@ -14,7 +14,7 @@ use crate::retrieve::{Filters, Query, QueryFrame};
 use crate::types::{InteractionId, StoredTurn, TimeExpression, Validity};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How a question is answered.
@@ -306,7 +306,9 @@ impl Engine {
         if scan.is_some() {
             add_deliberation(&mut pool, config.deliberation.weight);
         }
-        let all = !narrowed && found >= self.turns.len();
+        // A turn may have been found with several cards.
+        let turns = || { pool.iter().map(|c| c.id) }.collect::<BTreeSet<_>>().len();
+        let all = !narrowed && found >= self.turns.len() && turns() >= self.turns.len();
         Ok(Ranked {
             pool: in_order(pool),
             all,
@@ -326,7 +328,7 @@ impl Engine {
     }
 
     /// What is known of a turn, taken in or kept out.
-    fn meta(&self, id: InteractionId) -> Option<&super::TurnMeta> {
+    pub(super) fn meta(&self, id: InteractionId) -> Option<&TurnMeta> {
         let known = self.turns.get(&id);
         known.or_else(|| self.gate.skipped().get(&id))
     }

@@ -42,19 +42,31 @@ impl Engine {
         let budget = max_tokens.unwrap_or(config.render.max_tokens);
         let mut recall = self.recall(query, options)?;
         let mut active = Conversation::new(self, &config.render, include_active);
+        let tiers = self.recall_tiers(query, options)?;
+        let filled = |recall: &Recall, active: &mut Conversation<'_>| -> Result<Context> {
+            let mut filling = Filling::new(self, budget, &config.render);
+            filling.recalled(recall, query, &tiers, &config.policy.recurrence)?;
+            filling.active(active)?;
+            Ok(filling.finish())
+        };
         // What the active block will show anyway is not shown twice: it goes
         // there if the whole block fits, else it stays evidence.
-        if active.fits(budget / 2)? {
-            let shown = active.turns();
-            recall
-                .evidence
-                .retain(|e| !shown.contains(&e.turn.interaction_id));
+        if !active.fits(budget / 2)? {
+            return filled(&recall, &mut active);
         }
-        let tiers = self.recall_tiers(query, options)?;
-        let mut filling = Filling::new(self, budget, &config.render);
-        filling.recalled(&recall, query, &tiers, &config.policy.recurrence)?;
-        filling.active(&mut active)?;
-        Ok(filling.finish())
+        let there = active.turns();
+        let (left_out, kept): (Vec<_>, Vec<_>) = { recall.evidence.into_iter() }
+            .partition(|e| there.contains(&e.turn.interaction_id));
+        recall.evidence = kept;
+        let context = filled(&recall, &mut active)?;
+        let shown = |e: &Evidence| context.shown.contains(&e.turn.interaction_id);
+        if left_out.iter().all(shown) {
+            return Ok(context);
+        }
+        // The other evidence has left the active block too little.
+        recall.evidence.extend(left_out);
+        recall.evidence.sort_by_key(|e| e.rank);
+        filled(&recall, &mut active)
     }
 }
 
