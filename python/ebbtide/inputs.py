@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -262,6 +262,9 @@ def _metadata(value: Any) -> str | None:
         raise InputError(message, "input.field")
     if _deeper_than(value, _DEEPEST):
         raise InputError(f"metadata is nested more than {_DEEPEST} levels deep", "input.field")
+    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _leaves(value)):
+        message = "metadata has a whole number of more than 64 bits; give it as text"
+        raise InputError(message, "input.field")
     try:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
         text.encode("utf-8")
@@ -283,6 +286,15 @@ def _deeper_than(value: Any, most: int) -> bool:
         if not level:
             return False
     return True
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """What is neither a mapping nor a list, at any depth."""
+    if isinstance(value, Mapping | list | tuple):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def query_moment(value: Any, newest_micros: int | None) -> datetime | None:
@@ -318,7 +330,7 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
         if key in ("since", "until"):
             parsed = parse_timestamp(value)
             moment = parsed.utc
-            if key == "until" and len(parsed.given.strip()) == len("2024-01-01"):
+            if key == "until" and parsed.is_day:
                 moment += timedelta(days=1) - timedelta(microseconds=1)
             value = micros_of(moment)
         elif key == "metadata":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.asking import Asking, overruled
@@ -315,5 +316,5 @@ def _within(evidence: list[RetrievedEvidence], max_tokens: int) -> list[Retrieve
         tokens = item.turn.tokens or 0
         if tokens <= left:
             left -= tokens
-            kept.append(item)
+            kept.append(replace(item, rank=len(kept) + 1))
     return kept

@@ -138,13 +138,16 @@ def find_speakers(doc: Doc, known: Sequence[str]) -> tuple[tuple[str, ...], froz
     """Known speakers that a question names, and the words that name them.
 
     A full name, one of its parts, or a capitalised short form of at least three
-    letters ("Mel" for Melanie) counts, when only one known speaker fits it.
+    letters ("Mel" for Melanie) counts, when only one known speaker fits it. A word
+    that is a function word besides ("will", "may", "the") counts where it is a proper
+    noun, or capitalised within a sentence.
 
     Returns:
         The speakers in lower case in the order of ``known``, without doubles;
         and the lower-case words of the question that name them.
     """
-    words = {token.lower_.removesuffix("'s").removesuffix("’s") for token in doc}
+    naming = (token for token in doc if not token.is_stop or _is_proper(token))
+    words = {token.lower_.removesuffix("'s").removesuffix("’s") for token in naming}
     short = {t.lower_ for t in doc if t.text[:1].isupper() and t.pos_ == "PROPN" and len(t) >= 3}
     mentioned: list[str] = []
     used: set[str] = set()
@@ -163,6 +166,10 @@ def find_speakers(doc: Doc, known: Sequence[str]) -> tuple[tuple[str, ...], froz
             mentioned.append(name.lower())
             used |= hits | set(own)
     return tuple(mentioned), frozenset(used)
+
+
+def _is_proper(token: Token) -> bool:
+    return token.pos_ == "PROPN" or (token.text[:1].isupper() and not token.is_sent_start)
 
 
 def aliases_of(entity: Entity, speakers: Sequence[str]) -> tuple[str, ...]:

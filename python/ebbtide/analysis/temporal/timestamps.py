@@ -38,11 +38,13 @@ class ParsedTimestamp:
         given: What the caller gave, as text; kept as it was.
         utc: The moment, timezone-aware UTC.
         naive: Whether no time zone was given, so that it was read as UTC.
+        is_day: Whether no time of day was given: ``utc`` is its first moment.
     """
 
     given: str
     utc: datetime
     naive: bool
+    is_day: bool
 
 
 def parse_timestamp(value: str | datetime | date | int | float) -> ParsedTimestamp:
@@ -58,11 +60,11 @@ def parse_timestamp(value: str | datetime | date | int | float) -> ParsedTimesta
             moment outside the years 1 to 9999.
     """
     try:
-        moment, given = _read(value)
+        moment, given, is_day = _read(value)
         if moment is not None:
             naive = moment.tzinfo is None or moment.utcoffset() is None
             utc = moment.replace(tzinfo=UTC) if naive else moment.astimezone(UTC)
-            return ParsedTimestamp(given, utc, naive)
+            return ParsedTimestamp(given, utc, naive, is_day)
     except (ValueError, OverflowError, OSError):
         pass
     try:
@@ -72,28 +74,30 @@ def parse_timestamp(value: str | datetime | date | int | float) -> ParsedTimesta
     raise InputError(f"timestamp {shown} is not understood; accepted: {_FORMS}", "input.timestamp")
 
 
-def _read(value: object) -> tuple[datetime | None, str]:
+def _read(value: object) -> tuple[datetime | None, str, bool]:
+    """The moment, what was given, and whether that is a whole day."""
     if isinstance(value, datetime):
-        return value, value.isoformat()
+        return value, value.isoformat(), False
     if isinstance(value, date):
-        return datetime.combine(value, time()), value.isoformat()
+        return datetime.combine(value, time()), value.isoformat(), True
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not math.isfinite(value):
-            return None, ""
-        return datetime.fromtimestamp(value, UTC), repr(value)
+            return None, "", False
+        return datetime.fromtimestamp(value, UTC), repr(value), False
     if isinstance(value, str):
-        return _read_text(value.strip()), value
-    return None, ""
+        moment, is_day = _read_text(value.strip())
+        return moment, value, is_day
+    return None, "", False
 
 
-def _read_text(text: str) -> datetime | None:
+def _read_text(text: str) -> tuple[datetime | None, bool]:
     for pattern in _PATTERNS:
         match = pattern.fullmatch(text)
         if match is not None:
-            return _from_match(match)
+            return _from_match(match), match["hour"] is None
     if not re.fullmatch(r"[0-9TtZzW:.,+\- ]{8,40}", text):
-        return None
-    return datetime.fromisoformat(text.replace("z", "Z"))
+        return None, False
+    return datetime.fromisoformat(text.replace("z", "Z")), ":" not in text and len(text) <= 10
 
 
 def _from_match(match: re.Match[str]) -> datetime | None:
