@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -102,7 +101,7 @@ class Asking:
 
     def _check(self, text: str) -> None:
         most = self._config["limits"]["max_query_chars"]
-        if not isinstance(text, str) or not any(unicodedata.category(c)[0] in "LNPS" for c in text):
+        if not isinstance(text, str) or not text.strip():
             raise InputError("a question needs text", "input.field")
         if len(text) > most:
             message = f"the question has {len(text):,} characters, the limit is {most:,}"

@@ -130,12 +130,32 @@ def test_the_fallback_reaches_the_newest_skipped_turns(stub: Config) -> None:
         assert {e.turn.interaction_id for e in shadow} <= set(out[-4:])
         assert all(list(e.channels) == ["shadow"] for e in shadow)
         assert memory.retrieve("wow cool thanks", limit=1)[0].kind == "shadow"
-        fates = [c["fate"] for c in memory.trace("wow cool thanks")["candidates"]]
-        assert "shadow" in fates
+        traced = memory.trace("wow cool thanks", limit=8)
+        rows = sorted((c for c in traced["candidates"] if c["rank"]), key=lambda c: c["rank"])
+        assert [c["interaction_id"] for c in rows] == [e.turn.interaction_id for e in found]
+        assert [c["rank"] for c in rows] == list(range(1, 9))
+        assert {c["fate"] for c in rows[: -len(shadow)]} == {"kept"}
+        assert {c["fate"] for c in rows[-len(shadow) :]} == {"shadow"}
     sure = gated(stub, fallback_below=-1.0)
     with Memory.in_memory(config=sure) as memory:
         memory.add_many(talk(20))
         assert {e.kind for e in memory.retrieve("wow cool thanks", limit=40)} <= {"raw", "card"}
+
+
+@pytest.mark.parametrize("deliberation", ["off", "quality"])
+def test_the_fallback_gives_each_turn_once(stub: Config, deliberation: str) -> None:
+    config = gated(stub, fallback_below=1.0, fallback_similarity=-1.0).replace(
+        policy={"deliberation": deliberation}
+    )
+    with Memory.in_memory(config=config) as memory:
+        memory.add_many(talk(20))
+        for speaker in ("Joe", "Kim"):
+            memory.add("brb, someone is at the door", speaker=speaker)
+        asked = memory.retrieve("Is someone at the door, brb?", limit=9)
+        found = [e.turn.interaction_id for e in asked]
+        assert len(found) == len(set(found)) == 9
+        # Two people who say the same are two.
+        assert {40, 41} <= set(found)
 
 
 def test_erasing_a_skipped_turn_and_a_note(stub: Config, store_path: Path) -> None:

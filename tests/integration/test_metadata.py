@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from reference.stand_ins import scripted
 
-from ebbtide import Config, Memory
+from ebbtide import Config, InputError, Memory
 
 USERS = ("ana", "ben", "eve")
 
@@ -117,3 +118,58 @@ def test_the_scan_of_a_deliberation_meets_the_condition(stub: Config) -> None:
         scan = told["deliberation"].get("scan")
         assert scan is not None
         assert {row["interaction_id"] for row in scan["kept"]} <= read(memory, options["metadata"])
+
+
+@pytest.mark.parametrize(
+    ("stored", "found", "not_found"),
+    [
+        (1, [1, 1.0], [True, "1", -1, 2**64 - 1]),
+        (-1, [-1, -1.0], [2**64 - 1, 1]),
+        (1.0, [1, 1.0], [4607182418800017408, True]),
+        (0.0, [0, -0.0], [False, None, ""]),
+        (True, [True], [1, 1.0, "true"]),
+        ([1, {"x": 2.0}], [[1.0, {"x": 2}]], [[1], [{"x": 2}, 1]]),
+    ],
+)
+def test_numbers_compare_as_numbers(
+    stub: Config, stored: Any, found: list[Any], not_found: list[Any]
+) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add("roses", metadata={"n": stored})
+        for value in found:
+            assert recalled(memory, {"n": value}), value
+        for value in not_found:
+            assert not recalled(memory, {"n": value}), value
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**400], ids=["one", "two", "huge"])
+def test_a_number_that_cannot_be_compared_is_refused(stub: Config, number: int) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        for call in (
+            lambda: memory.add("roses", metadata={"deep": [{"n": number}]}),
+            lambda: memory.retrieve("roses", filters={"metadata": {"n": number}}),
+        ):
+            with pytest.raises(InputError, match="64 bits") as caught:
+                call()
+            assert caught.value.code == "input.field"
+        assert len(memory) == 0
+        memory.add("roses", metadata={"n": 2**64 - 1, "m": -(2**63)})
+        assert recalled(memory, {"n": 2**64 - 1, "m": -(2**63)})
+
+
+HOME = ("I live in Lisbon.", "I live in Porto now, near the bridge.")
+
+
+@pytest.mark.parametrize("kept", [{"t": "a"}, {"t": "b"}])
+def test_support_meets_the_conditions_too(kept: dict[str, Any]) -> None:
+    with Memory.in_memory() as memory:
+        for text, tenant in zip(HOME, "ab", strict=True):
+            memory.add(text, speaker="Ana", metadata={"t": tenant})
+        question = "Where did Ana live before?"
+        assert any(e.support for e in memory.retrieve(question))
+        filters = {"metadata": kept}
+        for evidence in memory.retrieve(question, filters=filters):
+            for turn in (evidence.turn, *(s.turn for s in evidence.support)):
+                assert turn.metadata == kept
+        text = memory.render_context(question, filters=filters, include_active=False)
+        assert [line in text for line in HOME] == [kept["t"] == "a", kept["t"] == "b"]

@@ -169,9 +169,12 @@ def test_until_a_date_includes_that_day(stub: Config) -> None:
             memory.add(f"at {hour}", timestamp=datetime(2024, 3, 1, hour, 59))
         memory.add("next day", timestamp="2024-03-02")
         memory.add("undated")
-        for until in ("2024-03-01", date(2024, 3, 1)):
+        for until in ("2024-03-01", date(2024, 3, 1), "20240301", "1 March 2024"):
             found = memory.retrieve("at", limit=9, filters={"until": until})
             assert len(found) == 3
+        noon = datetime(2024, 3, 1, 12, tzinfo=UTC)
+        for moment in (noon, int(noon.timestamp()), noon.timestamp(), noon.isoformat()):
+            assert len(memory.retrieve("at", limit=9, filters={"until": moment})) == 1
         assert len(memory.retrieve("at", limit=9, filters={"since": "2024-03-02"})) == 1
 
 
@@ -364,7 +367,8 @@ def test_odd_text_comes_back_byte_for_byte(cheap: Config, store_path: Path) -> N
         for text in ROUND_TRIPS:
             memory.add(text, speaker=text[:50], session_id=text[:50], external_id=text[:50])
         assert memory.retrieve("nul inside", limit=3)
-        memory.retrieve("\x00 \x01", limit=3)
+        for nothing in ("\x00 \x01", "\u200b", "\u0301", "!!!"):
+            assert len(memory.retrieve(nothing, limit=3)) == 3
         memory.render_context("DROP TABLE", max_tokens=500)
     with Memory.open(store_path, config=cheap) as memory:
         turns = list(memory.turns())

@@ -208,6 +208,10 @@ def test_aliases() -> None:
         ("Who is Jonathan?", SPEAKERS, ()),
         ("Where does Ana work?", ("Ana Sousa",), ("ana sousa",)),
         ("Where do I work?", SPEAKERS, ()),
+        ("When will the train leave?", ("Will", "Ana"), ()),
+        ("What did Will say about trains?", ("Will", "Ana"), ("will",)),
+        ("Will Ana take the train? Will it leave?", ("Will", "Ana"), ("ana",)),
+        ("Where is the one and only boss?", ("The Boss", "No One"), ("the boss",)),
     ],
 )
 def test_speakers(text: str, known: tuple[str, ...], found: tuple[str, ...]) -> None:

@@ -431,6 +431,19 @@ def test_reads_timestamps(value: str | datetime | date | float, utc: str, naive:
     assert parsed.naive is naive
 
 
+@pytest.mark.parametrize(
+    ("value", "is_day"),
+    [
+        ("2023-05-08", True), (" 20230508 ", True), ("2023-W19-1", True), ("8 May 2023", True),
+        ("2023/05/30 (Tue)", True), (date(2023, 5, 8), True),
+        (1683554160, False), (1683554160.5, False), (0, False), ("2023-05-08T00:00", False),
+        ("20230508T00", False), ("8 May 2023, 12:00 am", False), (datetime(2023, 5, 8), False),
+    ],
+)  # fmt: skip
+def test_tells_a_day_from_a_moment(value: str | datetime | date | float, is_day: bool) -> None:
+    assert parse_timestamp(value).is_day is is_day
+
+
 def test_a_timestamp_text_is_kept_as_given() -> None:
     assert parse_timestamp("1:56 pm on 8 May, 2023").given == "1:56 pm on 8 May, 2023"
 

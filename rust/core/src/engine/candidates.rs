@@ -73,10 +73,13 @@ impl Engine {
             1.0 - config.ltm.distance_threshold
         };
         if r.enable_raw_semantic {
-            put(
-                self.flat.search_rest(&query.vector, k, floor, graph, admit),
-                RAW_SEMANTIC,
-            );
+            // Signs that no model has a vector for; what is asked for in number is given.
+            let hits = if floor < 0.0 && query.vector.iter().all(|x| *x == 0) {
+                self.flat.first(k, admit)
+            } else {
+                self.flat.search_rest(&query.vector, k, floor, graph, admit)
+            };
+            put(hits, RAW_SEMANTIC);
         }
         let lexical = self.query_terms(frame);
         if r.enable_raw_lexical {

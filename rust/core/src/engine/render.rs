@@ -55,8 +55,8 @@ impl Engine {
             return filled(&recall, &mut active);
         }
         let there = active.turns();
-        let (left_out, kept): (Vec<_>, Vec<_>) = { recall.evidence.into_iter() }
-            .partition(|e| there.contains(&e.turn.interaction_id));
+        let (left_out, kept): (Vec<_>, Vec<_>) =
+            { recall.evidence.into_iter() }.partition(|e| there.contains(&e.turn.interaction_id));
         recall.evidence = kept;
         let context = filled(&recall, &mut active)?;
         let shown = |e: &Evidence| context.shown.contains(&e.turn.interaction_id);

@@ -114,6 +114,14 @@ impl Flat {
         self.search_rest(query, k, floor, &Found::default(), admit)
     }
 
+    /// The first `k` owners: to a question without a direction none is nearer than another.
+    pub fn first(&self, k: usize, admit: impl Fn(u64) -> bool) -> Vec<(u64, f64)> {
+        let mut last = None;
+        let each = self.owners.iter().copied();
+        let owners = each.filter(|o| last.replace(*o) != Some(*o) && admit(*o));
+        owners.take(k).map(|owner| (owner, 0.0)).collect()
+    }
+
     /// The same where a graph has searched a part: its finds are scored exactly, the
     /// rest is scanned.
     pub fn search_rest(
