@@ -61,11 +61,11 @@ bench: setup ## Benchmarks: kernels, write path, a replay of 100,000 turns
 	$(BIN)/python -m benches.million --turns 100000
 	cargo bench -p ebbtide-core
 
-performance: setup ## Measure this machine and write docs/performance.md (half an hour, idle; PEER=DIR adds dmf-memory)
+performance: setup ## Measure this machine and write docs/performance.md (an hour, idle, 30 GB of disk; PEER=DIR adds dmf-memory)
 	mkdir -p $(RUNS)/performance
 	$(BIN)/ebbtide bench --out $(RUNS)/performance/bench.json
 	$(BIN)/python benches/replay.py --data $(DATA)/locomo/locomo_dev5.json.gz --out $(RUNS)/performance/replay.json
-	EBBTIDE_DATA=$(DATA) $(BIN)/python benches/scale.py --wall --sizes 1000 10000 100000 --ann --out $(RUNS)/performance/scale.json
+	EBBTIDE_DATA=$(DATA) $(BIN)/python benches/scale.py --wall --sizes 1000 10000 100000 1000000 --ann --out $(RUNS)/performance/scale.json
 	$(BIN)/python -m benches.write_path --json $(RUNS)/performance/write_path.json
 	CRITERION_HOME=$(abspath $(RUNS)/performance/criterion) cargo bench -p ebbtide-core --bench write_path -- state
 	$(BIN)/python -m benches.million --json $(RUNS)/performance/million.json

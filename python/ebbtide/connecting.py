@@ -1,4 +1,4 @@
-"""The way to a memory in another process, without what it takes until it is taken."""
+"""Connect to a memory of a daemon; its client is imported when it is first used."""
 
 from __future__ import annotations
 

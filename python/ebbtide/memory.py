@@ -258,14 +258,14 @@ class Memory(Reading, Closing):
         before: Any = None,
         dry_run: bool = False,
     ) -> list[Turn]:
-        """Erase turns that are described rather than named, as :meth:`delete` erases one.
+        """Erase the turns that match a question, ids or a time, as :meth:`delete` erases one.
 
-        All of them go, or after an error none.
+        If an error occurs, none are erased.
 
         Args:
-            query_text: Those that answer a question, as :meth:`retrieve` finds them.
-                It finds something for any question: try it with ``dry_run`` first.
-            ids: Or those of these ids; a text is taken for an external id.
+            query_text: Erase the turns that best answer this question. Something answers
+                any question: try it with ``dry_run`` first.
+            ids: Or the turns of these ids; a text is taken for an external id.
             limit: With a question, how many at most.
             before: Only those whose own time is earlier; one without a time stays.
                 Alone, every such turn.
@@ -293,7 +293,7 @@ class Memory(Reading, Closing):
         now: Any = None,
         dry_run: bool = False,
     ) -> list[Turn]:
-        """Erase what is older or more than is to be kept; only ever when asked.
+        """Erase turns beyond a greatest age or number; nothing else ever calls this.
 
         First the turns that are too old go, by their own time and not by when they
         were stored; then of the rest the first ones in id order. Active turns go as

@@ -26,7 +26,7 @@ _PAGE = 256
 
 
 class Reading:
-    """The methods of a memory that take nothing in and let nothing go."""
+    """The read-only methods of a memory."""
 
     def __init__(self, opened: Opened, flush: Callable[[], None]) -> None:
         """Read an open memory.
@@ -73,10 +73,12 @@ class Reading:
                 falls off.
             max_tokens: Most tokens of the turns together; whole turns only.
             query_time: When it is asked, for "last week" and the like; the
-                newest turn's time by default, never the clock. Hides nothing.
+                newest turn's time by default, never the clock. Turns later than it are still
+                found.
             preset: ``"default"`` or ``"paper"``; the memory's own by default.
             filters: ``role``, ``speaker``, ``session_id``, ``since``, ``until``,
-                ``metadata`` (a mapping of fields that must be equal).
+                ``metadata`` (a mapping of fields that must be equal, as JSON has it:
+                1 is 1.0, and True is not). What supports evidence meets them too.
 
         Raises:
             InputError: If the question or an argument is unusable.
@@ -140,7 +142,8 @@ class Reading:
             query_time: As for :meth:`retrieve`, like the rest.
             preset: ``"default"`` or ``"paper"``.
             limit: Most evidence.
-            filters: What the evidence must match.
+            filters: What the evidence must match; the active conversation is shown
+                whatever they are.
 
         Raises:
             InputError: If the question or an argument is unusable.
@@ -246,7 +249,7 @@ class Reading:
         return found
 
     def episodes(self) -> list[Episode]:
-        """What recurred, gathered; in order of their making.
+        """The episodes, oldest first: what recurred, gathered.
 
         Empty unless ``[policy] consolidation`` is ``"recurrence"``.
         """
@@ -254,7 +257,7 @@ class Reading:
         return [Episode._from_core(row) for row in self._handle.episodes()]
 
     def facts(self, *, superseded: bool = False) -> list[Fact]:
-        """Details that the episodes leave out, in order of their making.
+        """Details that the episodes leave out, oldest first.
 
         Args:
             superseded: Also those that a later fact took the place of.

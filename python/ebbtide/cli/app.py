@@ -40,8 +40,8 @@ app = typer.Typer(
     help="A deterministic memory for conversational agents: replay transcripts, ask, explain.",
     epilog=examples(
         "ebbtide replay examples/conversation.jsonl --store memory.db",
-        'ebbtide ask --store memory.db "When did Ana move to Porto?"',
-        "ebbtide explain --store memory.db 0",
+        'ebbtide ask --store memory.db "Where does Ana live now?"',
+        "ebbtide explain --store memory.db s1:26",
     ),
 )
 app.command(epilog=replaying.EXAMPLES)(replaying.replay)
