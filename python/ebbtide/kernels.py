@@ -12,9 +12,12 @@ finite.
 
 from __future__ import annotations
 
+import math
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from ebbtide import _core
+from ebbtide.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +42,7 @@ def decay(
     Args:
         omega: float64 [n], Survival Scores.
         age: int64 [n], newer turns, from 0 on.
-        lambda_base: Base decay rate, per turn.
+        lambda_base: Base decay rate, per turn, from 0 on.
         inertia: How much a high score slows decay, in [0, 1).
         healthy_min: Tier 2 lies strictly above.
         critical_max: Tier 1 lies strictly above, tier 0 at or below.
@@ -51,10 +54,10 @@ def decay(
     return _core.kernel_decay(
         omega,
         age,
-        lambda_base=lambda_base,
-        inertia=inertia,
-        healthy_min=healthy_min,
-        critical_max=critical_max,
+        lambda_base=_real("lambda_base", lambda_base, 0.0),
+        inertia=_real("inertia", inertia, 0.0, 1.0),
+        healthy_min=_real("healthy_min", healthy_min),
+        critical_max=_real("critical_max", critical_max),
     )
 
 
@@ -87,8 +90,8 @@ def prune(
         effective,
         adjustment,
         tokens,
-        budget=budget,
-        healthy_min=healthy_min,
+        budget=_whole("budget", budget),
+        healthy_min=_real("healthy_min", healthy_min),
         evict_healthy=evict_healthy,
     )
 
@@ -109,7 +112,7 @@ def divergence(
     Returns:
         float64 [n], in [0, 2].
     """
-    return _core.kernel_divergence(vectors, window)
+    return _core.kernel_divergence(vectors, _whole("window", window, 1))
 
 
 def cosine_top_k(
@@ -130,7 +133,7 @@ def cosine_top_k(
         Rows, int64, best first, ties by row, and their cosines, float64. Empty for a
         query of zeros.
     """
-    return _core.kernel_cosine_top_k(vectors, query, k)
+    return _core.kernel_cosine_top_k(vectors, query, _whole("k", k))
 
 
 def overlap(
@@ -155,7 +158,7 @@ def overlap(
         Documents that share a term, int64, best first, ties by number, and their
         shares, float64 in (0, 1].
     """
-    return _core.kernel_overlap(offsets, documents, count, query, k)
+    return _core.kernel_overlap(offsets, documents, _whole("count", count), query, _whole("k", k))
 
 
 def bm25(
@@ -172,7 +175,7 @@ def bm25(
     Args:
         offsets: int64 [terms + 1], as for :func:`overlap`.
         documents: uint32 [postings], ascending within a term.
-        counts: uint32 [postings], occurrences of the term in the document.
+        counts: uint32 [postings], occurrences of the term in the document, from 1 on.
         lengths: uint32 [N], terms of each document.
         query: uint32 [q], term numbers; each counts once.
         k: Documents at most.
@@ -181,4 +184,22 @@ def bm25(
         Documents that share a term, int64, best first, ties by number, and their
         scores, float64.
     """
-    return _core.kernel_bm25(offsets, documents, counts, lengths, query, k)
+    return _core.kernel_bm25(offsets, documents, counts, lengths, query, _whole("k", k))
+
+
+def _whole(name: str, value: int, least: int = 0) -> int:
+    is_number = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_number or not least <= value < 2**63:
+        message = f"{name} must be a whole number from {least} on, not {value!r:.80}"
+        raise InputError(message, "input.facts")
+    return int(value)
+
+
+def _real(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not least <= value <= most:
+        message = f"{name} must be a finite number"
+        if least > -math.inf:
+            message += f" from {least:g} on" if most == math.inf else f" in [{least:g}, {most:g}]"
+        raise InputError(f"{message}, not {value!r:.80}", "input.facts")
+    return float(value)

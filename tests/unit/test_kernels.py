@@ -258,12 +258,30 @@ QUERY = np.array([1], np.uint32)
         (lambda: kernels.overlap(OFFSETS, DOCUMENTS, 1, QUERY, k=1), "document 1"),
         (lambda: kernels.bm25(OFFSETS, DOCUMENTS, COUNTS[1:], LENGTHS, QUERY, k=1), "counts"),
         (lambda: kernels.bm25(OFFSETS, DOCUMENTS, COUNTS, LENGTHS[:1], QUERY, k=1), "document 1"),
+        (lambda: kernels.bm25(OFFSETS, DOCUMENTS, 0 * COUNTS, LENGTHS, QUERY, k=1), "count"),
+        (lambda: kernels.overlap(OFFSETS, 0 * DOCUMENTS, 2, QUERY, k=1), "rise"),
+        (lambda: kernels.overlap(OFFSETS, DOCUMENTS, -1, QUERY, k=1), "count"),
+        (lambda: kernels.overlap(OFFSETS, DOCUMENTS, 2, QUERY, k=-1), "k must be"),
+        (lambda: kernels.cosine_top_k(ROWS, ROWS[:2, :2].copy(), k=1), "query"),
+        (lambda: kernels.cosine_top_k(ROWS, ROWS[0], k=2**70), "k must be"),
+        (lambda: kernels.cosine_top_k(ROWS, ROWS[0], k=True), "k must be"),
+        (lambda: kernels.divergence(ROWS, window=-1), "window"),
+        (lambda: kernels.prune(SOUND, SOUND, AGES, budget=-1), "budget"),
+        (lambda: kernels.prune(SOUND, SOUND, AGES, budget=1, healthy_min=math.nan), "healthy_min"),
+        (lambda: kernels.decay(SOUND, AGES, lambda_base=math.nan), "lambda_base"),
+        (lambda: kernels.decay(SOUND, AGES, lambda_base=-0.1), "lambda_base"),
+        (lambda: kernels.decay(SOUND, AGES, inertia=5), "inertia"),
     ],
 )
 def test_unusable_arrays_are_named(call: Callable[[], Any], says: str) -> None:
     with pytest.raises(InputError, match=says) as raised:
         call()
     assert raised.value.code == "input.facts"
+
+
+def test_an_index_may_say_that_it_is_larger_than_any_memory() -> None:
+    rows, shares = kernels.overlap(OFFSETS, DOCUMENTS, 2**62, QUERY, k=np.int64(9))
+    assert (rows.tolist(), shares.tolist()) == ([0, 1], [1.0, 1.0])
 
 
 def test_nothing_in_nothing_out() -> None:

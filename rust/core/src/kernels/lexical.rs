@@ -48,27 +48,48 @@ impl<'a> Postings<'a> {
         bound(at)..bound(at + 1)
     }
 
-    fn outside<T>(&self, document: u32) -> Result<T> {
-        refuse(format!(
-            "a posting names document {document}; there are {}, counted from 0",
-            self.count
-        ))
+    /// Where the postings of each term lie, each once.
+    fn ranges(&self, query: &[u32]) -> Result<Vec<std::ops::Range<usize>>> {
+        let ranges = distinct(query).into_iter().map(|term| {
+            let range = self.range(term);
+            let documents = &self.documents[range.clone()];
+            if !documents.windows(2).all(|w| w[0] < w[1]) {
+                return refuse(format!(
+                    "the documents of term {term} must rise, each of them there once"
+                ));
+            }
+            match documents.last() {
+                Some(last) if *last as usize >= self.count => refuse(format!(
+                    "a posting names document {last}; there are {}, counted from 0",
+                    self.count
+                )),
+                _ => Ok(range),
+            }
+        });
+        ranges.collect()
+    }
+
+    /// How many documents there are up to the last in these ranges.
+    fn reach(&self, ranges: &[std::ops::Range<usize>]) -> usize {
+        let last = ranges
+            .iter()
+            .filter_map(|r| self.documents[r.clone()].last());
+        last.max().map_or(0, |d| *d as usize + 1)
     }
 }
 
 /// |Q and C| / |Q| (Table 4): the best `k` documents that share a term, ties by number.
 ///
 /// # Errors
-/// Where a posting of a term asked for names a document that is not there.
+/// Where the documents of a term asked for do not rise, or name one that is not there.
 pub fn overlap(postings: Postings<'_>, query: &[u32], k: usize) -> Result<Vec<(u64, f64)>> {
-    let query = distinct(query);
-    let mut counts = vec![0u32; postings.count];
+    let ranges = postings.ranges(query)?;
+    // Not as long as the caller says that the index is: that may be any number.
+    let mut counts = vec![0u32; postings.reach(&ranges)];
     let mut touched = Vec::new();
-    for term in &query {
-        for d in &postings.documents[postings.range(*term)] {
-            let Some(count) = counts.get_mut(*d as usize) else {
-                return postings.outside(*d);
-            };
+    for range in &ranges {
+        for d in &postings.documents[range.clone()] {
+            let count = &mut counts[*d as usize];
             if *count == 0 {
                 touched.push(*d);
             }
@@ -77,10 +98,8 @@ pub fn overlap(postings: Postings<'_>, query: &[u32], k: usize) -> Result<Vec<(u
     }
     let mut top = TopK::new(k);
     for d in touched {
-        top.push(
-            lexical::overlap(counts[d as usize], query.len()),
-            u64::from(d),
-        );
+        let share = lexical::overlap(counts[d as usize], ranges.len());
+        top.push(share, u64::from(d));
     }
     Ok(top.into_sorted())
 }
@@ -88,8 +107,8 @@ pub fn overlap(postings: Postings<'_>, query: &[u32], k: usize) -> Result<Vec<(u
 /// BM25 (k1 = 1.2, b = 0.75): the best `k` documents, ties by number.
 ///
 /// # Errors
-/// Where there is no count for each posting or no length for each document, or a
-/// posting of a term asked for names a document that is not there.
+/// Where there is no count for each posting or no length for each document, a count is 0,
+/// or the documents of a term asked for do not rise or name one that is not there.
 pub fn bm25(
     postings: Postings<'_>,
     counts: &[u32],
@@ -109,13 +128,15 @@ pub fn bm25(
     let average = lexical::average_length(total, live);
     let mut scores = vec![0.0f64; postings.count];
     let mut touched = Vec::new();
-    for term in distinct(query) {
-        let range = postings.range(term);
+    for range in postings.ranges(query)? {
         let idf = lexical::idf(range.len() as u64, live);
         for (d, count) in postings.documents[range.clone()].iter().zip(&counts[range]) {
-            let Some(score) = scores.get_mut(*d as usize) else {
-                return postings.outside(*d);
-            };
+            let score = &mut scores[*d as usize];
+            if *count == 0 {
+                return refuse(format!(
+                    "a count of document {d} is 0; leave its posting out"
+                ));
+            }
             if *score == 0.0 {
                 touched.push(*d);
             }
@@ -202,5 +223,12 @@ mod tests {
         assert!(bm25(outside, &[1], &[4], &[0], 3).is_err());
         assert!(bm25(outside, &[], &[4], &[0], 3).is_err());
         assert!(bm25(outside, &[1], &[], &[0], 3).is_err());
+        let twice = Postings::new(&[0, 2], &[1, 1], 2).unwrap();
+        assert!(overlap(twice, &[0], 3).is_err());
+        assert!(bm25(twice, &[1, 1], &[4, 4], &[0], 3).is_err());
+        let sound = Postings::new(&[0, 2], &[0, 1], usize::MAX).unwrap();
+        assert_eq!(overlap(sound, &[0], 3).unwrap(), [(0, 1.0), (1, 1.0)]);
+        let sound = Postings::new(&[0, 2], &[0, 1], 2).unwrap();
+        assert!(bm25(sound, &[1, 0], &[4, 4], &[0], 3).is_err());
     }
 }
