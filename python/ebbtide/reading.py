@@ -185,7 +185,8 @@ class Reading:
         Returns:
             ``{"frame", "candidates", "evidence", "deliberation"}``; a candidate's
             ``fate`` is ``kept``, ``joined`` (another form of a kept turn),
-            ``duplicate``, ``cut`` (past the limit), or the filter that dropped it.
+            ``duplicate``, ``cut`` (past the limit), ``first_stage`` (not read: others
+            were nearer), ``shadow`` (the gate's fallback), or the filter that dropped it.
             ``deliberation`` is None where the policy is off, else what its gates saw,
             whether the question escalated, what the scan of the history found, and
             under ``llm`` what a language model did.
@@ -242,7 +243,18 @@ class Reading:
     def explain(
         self, interaction_id: int | str | None = None, *, external_id: str | None = None
     ) -> dict[str, Any]:
-        """The life of one turn: signals, score terms, decisions, lineage, where it stands."""
+        """The life of one turn: signals, score terms, decisions, lineage, where it stands.
+
+        Returns:
+            ``turn`` (as stored), ``signals`` (what was read in it), ``cards``, ``score``
+            (the terms of Ω, eq. 8-12), ``now`` (state, tier, effective score, half-life),
+            ``newer`` and ``older`` (relations of lineage), ``decisions`` in their order;
+            with the policies on ``gate`` and ``recurrence``. Of a turn that is still to be
+            analysed only ``turn`` and what needs no analysis.
+
+        Raises:
+            NotFoundError: If there is no such turn.
+        """
         found: dict[str, Any] = self._handle.explain(self._resolve(interaction_id, external_id))
         metadata = found["turn"]["metadata"]
         found["turn"]["metadata"] = None if metadata is None else json.loads(metadata)
@@ -276,7 +288,15 @@ class Reading:
         return self._handle.unit_cosines()
 
     def stats(self) -> dict[str, Any]:
-        """The memory in numbers: turns by state, tiers, tokens, decisions, graph segments."""
+        """The memory in numbers.
+
+        Returns:
+            ``namespace``; ``turns``, of them ``active``, ``archived`` and ``pending`` (still
+            to be analysed); ``next_id``; ``active_tokens``, ``token_budget``,
+            ``over_budget_tokens``; ``tiers``, ``validity`` and ``decisions`` as counts by
+            name; ``relations``, ``cards``, ``vectors``; the fingerprints ``analyser`` and
+            ``token_counter``; ``graph``; with the policies on ``gate``, ``recurrence``, ``llm``.
+        """
         found: dict[str, Any] = self._handle.stats()
         found["graph"] = self._graphs.state
         return found
