@@ -250,7 +250,7 @@ class Reading:
             (the terms of Ω, eq. 8-12), ``now`` (state, tier, effective score, half-life),
             ``newer`` and ``older`` (relations of lineage), ``decisions`` in their order;
             with the policies on ``gate`` and ``recurrence``. Of a turn that is still to be
-            analysed only ``turn`` and what needs no analysis.
+            analysed only ``turn`` and ``analysis``: ``"pending"``.
 
         Raises:
             NotFoundError: If there is no such turn.
