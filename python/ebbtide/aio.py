@@ -14,9 +14,10 @@ from collections.abc import (
 )
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from ebbtide.config import Config
+from ebbtide.errors import StoreError
 from ebbtide.memory import Memory
 from ebbtide.pipeline import BATCH
 from ebbtide.types import Turn, WriteReport
@@ -55,7 +56,11 @@ async def _in(pool: ThreadPoolExecutor, work: Callable[[], _R]) -> _R:
 
     # Whoever traces the caller finds what is done for it in its trace.
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(pool, context.run, work)
+    try:
+        begun = asyncio.get_running_loop().run_in_executor(pool, context.run, work)
+    except RuntimeError as error:  # the pool was shut down: only `close` does that
+        raise StoreError("this memory was closed; open it again", "store.closed") from error
+    return await begun
 
 
 class AsyncMemory:
@@ -63,7 +68,8 @@ class AsyncMemory:
 
     Writes run one after the other in the order of the calls, on one thread; reads run
     beside them and see every write that was awaited before. A call whose task is
-    cancelled is still carried out once it has begun.
+    cancelled is still carried out once it has begun; only an asynchronous iterable is
+    read no further, since nobody would be left to end its waiting.
 
     Methods have the names, arguments, results and errors of :class:`Memory`.
 
@@ -151,7 +157,8 @@ class AsyncMemory:
 
         Args:
             turns: An iterable, which is read in the writing thread, or an asynchronous
-                one, which is read on the event loop.
+                one, which is read on the event loop. Cancelled, the call stores what
+                it had read of that one, and leaves the rest.
             progress: Called in the writing thread after each batch.
             batch_size: Turns analysed and committed together.
 
@@ -160,12 +167,17 @@ class AsyncMemory:
         """
         import asyncio
 
+        source: _FromLoop[Turn | Mapping[str, Any]] | None = None
         if isinstance(turns, AsyncIterable):
-            turns = _from_loop(turns, asyncio.get_running_loop())
+            turns = source = _FromLoop(turns, asyncio.get_running_loop())
         store = functools.partial(
             self._memory.add_many, turns, progress=progress, batch_size=batch_size
         )
-        return await _in(self._writer, store)
+        try:
+            return await _in(self._writer, store)
+        finally:
+            if source is not None:
+                source.stop()
 
     # Reading
 
@@ -225,20 +237,55 @@ class AsyncMemory:
         await self.close()
 
 
-def _from_loop(source: AsyncIterable[_R], loop: asyncio.AbstractEventLoop) -> Iterator[_R]:
+class _FromLoop(Generic[_R]):
     """An asynchronous iterable as a plain one for another thread; the loop does the waiting."""
-    import asyncio
 
-    iterator = aiter(source)
+    def __init__(self, source: AsyncIterable[_R], loop: asyncio.AbstractEventLoop) -> None:
+        self._iterator = aiter(source)
+        self._loop = loop
+        self._stopped = False
+        self._step: asyncio.Task[Any] | None = None
 
-    async def step() -> list[_R]:
+    def stop(self) -> None:
+        """End it after what was read; called on the loop.
+
+        The other thread may wait for an item that never comes, and everyone who wants
+        to write, or to close, for that thread.
+        """
+        self._stopped = True
+        # Not the future that the thread waits for: the task may have an item already.
+        if self._step is not None:
+            self._step.cancel()
+
+    def __iter__(self) -> Iterator[_R]:
+        import asyncio
+        from concurrent.futures import CancelledError
+
+        while not self._stopped:
+            step = asyncio.run_coroutine_threadsafe(self._next(), self._loop)
+            try:
+                found = step.result()
+            except CancelledError:
+                if self._stopped:
+                    return
+                raise
+            if not found:
+                return
+            yield found[0]
+
+    async def _next(self) -> list[_R]:
         # StopAsyncIteration cannot leave a coroutine: no item, no more.
-        async for item in iterator:
-            return [item]
-        return []
+        import asyncio
 
-    while found := asyncio.run_coroutine_threadsafe(step(), loop).result():
-        yield found[0]
+        if self._stopped:
+            return []
+        self._step = asyncio.current_task()
+        try:
+            async for item in self._iterator:
+                return [item]
+            return []
+        finally:
+            self._step = None
 
 
 def _page(rows: Iterable[Turn]) -> list[Turn]:

@@ -185,3 +185,96 @@ def test_a_cancelled_call_that_has_begun_is_carried_out(stub: Config) -> None:
             return len(memory)
 
     assert asyncio.run(main()) == len(TURNS)
+
+
+async def stalled(turns: list[dict[str, str]], reached: asyncio.Event) -> AsyncIterator[Any]:
+    for turn in turns:
+        yield turn
+    reached.set()
+    await asyncio.Event().wait()
+
+
+@pytest.mark.timeout(60)
+def test_a_cancelled_stream_keeps_what_it_gave_and_blocks_nobody(stub: Config) -> None:
+    async def main() -> list[str]:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            reached = asyncio.Event()
+            task = asyncio.create_task(memory.add_many(stalled(TURNS[:5], reached), batch_size=2))
+            await reached.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await memory.add("later")
+            return [t.text async for t in memory.turns()]
+
+    assert asyncio.run(main()) == [*(t["text"] for t in TURNS[:5]), "later"]
+
+
+@pytest.mark.timeout(60)
+def test_a_stream_cancelled_between_two_steps_is_read_no_further(stub: Config) -> None:
+    """The writer is busy when the call is cancelled, and asks for the next item afterwards."""
+    stored, release = threading.Event(), threading.Event()
+
+    def progress(done: int) -> None:
+        stored.set()
+        assert release.wait(20)
+
+    async def main() -> int:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+
+            async def endless() -> AsyncIterator[dict[str, Any]]:
+                while True:
+                    yield TURNS[0]
+
+            task = asyncio.create_task(memory.add_many(endless(), batch_size=1, progress=progress))
+            await asyncio.to_thread(stored.wait, 20)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            release.set()
+            await memory.flush()
+            return len(memory)
+
+    assert asyncio.run(main()) > 0
+
+
+@pytest.mark.timeout(60)
+def test_a_source_that_is_cancelled_itself_fails_the_call(stub: Config) -> None:
+    async def cancelled() -> AsyncIterator[dict[str, Any]]:
+        yield TURNS[0]
+        raise asyncio.CancelledError
+
+    async def main() -> int:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            with pytest.raises(asyncio.CancelledError):
+                await memory.add_many(cancelled())
+            return len(memory)
+
+    assert asyncio.run(main()) == 1
+
+
+def test_a_closed_memory_says_so_as_the_plain_one_does(stub: Config) -> None:
+    plain = Memory.in_memory(config=stub)
+    plain.close()
+    with pytest.raises(StoreError) as expected:
+        plain.add("x")
+
+    async def main() -> None:
+        memory = AsyncMemory.in_memory(config=stub)
+        await memory.close()
+        calls = (
+            lambda: memory.add("x"),
+            lambda: memory.add_many(TURNS),
+            lambda: memory.retrieve("the port"),
+            lambda: memory.digest(),
+            lambda: anext(memory.turns()),
+        )
+        for call in calls:
+            with pytest.raises(StoreError) as caught:
+                await call()  # type: ignore[no-untyped-call]
+            assert (caught.value.code, str(caught.value)) == (
+                expected.value.code,
+                str(expected.value),
+            )
+
+    asyncio.run(main())
