@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +25,7 @@ __all__ = ["Store"]
 
 
 class Store(Closing):
-    """One file with many memories, kept apart by name.
+    """One file with many memories, kept apart by name. May be shared by threads.
 
     Example:
         >>> import tempfile, pathlib
@@ -41,6 +43,9 @@ class Store(Closing):
         self._read_only = read_only
         self._memories: dict[str, Memory] = {}
         self._opened: Callable[[Memory], None] | None = None
+        # Two memories of one name would each write what the other does not know of.
+        self._lock = threading.RLock()
+        self._process = os.getpid()
 
     @classmethod
     def open(
@@ -82,7 +87,10 @@ class Store(Closing):
         """
         opened = self._memories.get(namespace)
         if opened is None:
-            return self._open(namespace, llm=llm)
+            with self._alone():
+                opened = self._memories.get(namespace)
+                if opened is None:
+                    return self._open(namespace, llm=llm)
         if llm is not None and llm is not opened._llm:
             message = f"{namespace!r} is open with another llm or with none: release() it first"
             raise InputError(message, "input.field")
@@ -104,11 +112,18 @@ class Store(Closing):
             self._opened(memory)
         return memory
 
+    def _alone(self) -> AbstractContextManager[object]:
+        """No other thread opens or closes one of its memories."""
+        # A fork has a copy of the lock, maybe taken by a thread that it does not have;
+        # what it asks for is refused by the handle.
+        return self._lock if os.getpid() == self._process else nullcontext()
+
     def release(self, namespace: str) -> None:
         """Close one memory and free what it holds; :meth:`memory` opens it anew."""
-        opened = self._memories.pop(namespace, None)
-        if opened is not None:
-            opened.close()
+        with self._alone():
+            opened = self._memories.pop(namespace, None)
+            if opened is not None:
+                opened.close()
 
     def namespaces(self) -> list[str]:
         """Names of the memories in it, ordered."""
@@ -120,11 +135,12 @@ class Store(Closing):
         Raises:
             NotFoundError: If there is no such memory.
         """
-        self.release(namespace)
-        self._handle.delete(namespace)
-        path = self._handle.path()
-        if path is not None:
-            erase(path, namespace)
+        with self._alone():
+            self.release(namespace)
+            self._handle.delete(namespace)
+            path = self._handle.path()
+            if path is not None:
+                erase(path, namespace)
 
     def load(self, path: str | Path, *, namespace: str | None = None) -> Memory:
         """Read a memory from a file that :meth:`Memory.export` wrote: all of it, or nothing.
@@ -165,6 +181,10 @@ class Store(Closing):
         Returns:
             What is still wrong afterwards: damage to the turns, which only a backup mends.
         """
+        with self._alone():
+            return self._repair(erase_damaged_turns)
+
+    def _repair(self, erase_damaged_turns: bool) -> list[Finding]:
         found = self.check()
         lost = {f.namespace for f in found if not f.repairable and f.namespace}
         damaged = {f.namespace for f in found if f.repairable and f.namespace}
@@ -188,7 +208,8 @@ class Store(Closing):
 
     def close(self) -> None:
         """Close every memory and free the file."""
-        for memory in self._memories.values():
-            memory.close()
-        self._memories.clear()
-        self._handle.close()
+        with self._alone():
+            for memory in self._memories.values():
+                memory.close()
+            self._memories.clear()
+            self._handle.close()

@@ -176,7 +176,7 @@ class Service:
     async def _opened(self, namespace: str, room: _Room, *, create: bool) -> Memory:
         async with room.opening:
             if room.memory is None:
-                # Store is not made for threads; one at a time changes what it has open.
+                # One at a time changes what the store has open: to wait here holds no thread.
                 async with self._keeping:
                     room.memory = await self._in(self._writers, self._open, namespace, create)
                 await self._retire()
