@@ -25,6 +25,7 @@ __all__ = [
     "query_moment",
     "shown",
     "turn_from",
+    "turn_named",
 ]
 
 _PROVENANCE_TEXT = ("role", "session_id", "source_turn", "timestamp")
@@ -366,3 +367,20 @@ def interaction_id_of(value: Any) -> int:
     if value >= _IDS:
         raise NotFoundError(f"there is no turn {shown(value)}", "not_found.turn")
     return value
+
+
+def turn_named(interaction_id: Any, external_id: Any) -> str | int:
+    """Which turn is meant: its external id as text, or a number that may be a turn's.
+
+    Raises:
+        InputError: ``input.field``: it is named by neither, by both, or by what names none.
+        NotFoundError: ``not_found.turn``: the number is more than any turn's.
+    """
+    if external_id is None:
+        if isinstance(interaction_id, str):
+            return checked_text("external_id", interaction_id)
+        return interaction_id_of(interaction_id)
+    if interaction_id is not None:
+        message = "name a turn by its interaction id or by its external id, not by both"
+        raise InputError(message, "input.field")
+    return checked_text("external_id", external_id)

@@ -238,6 +238,7 @@ class Memory(Reading, Closing):
             external_id: Or your own id of it.
 
         Raises:
+            InputError: If both are given, or neither.
             NotFoundError: If there is no such turn.
         """
         with self._writing.exclusively():

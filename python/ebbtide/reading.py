@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbtide.asking import Asking, overruled
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import checked_text, interaction_id_of, positive, shown
+from ebbtide.inputs import checked_text, interaction_id_of, positive, shown, turn_named
 from ebbtide.observing import observed
 from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
 
@@ -226,9 +226,10 @@ class Reading:
     def get(
         self, interaction_id: int | str | None = None, *, external_id: str | None = None
     ) -> Turn:
-        """One stored turn, by interaction id or external id.
+        """One stored turn, by interaction id or external id, one of them.
 
         Raises:
+            InputError: If both are given, or neither.
             NotFoundError: If there is no such turn.
         """
         return Turn._from_core(self._handle.get(self._resolve(interaction_id, external_id)))
@@ -319,16 +320,13 @@ class Reading:
         self._analyser.warm_up()
 
     def _resolve(self, interaction_id: int | str | None, external_id: str | None) -> int:
-        if isinstance(interaction_id, str):
-            external_id, interaction_id = interaction_id, None
-        if external_id is not None:
-            checked_text("external_id", external_id)
-            found = self._handle.find_external(external_id)
-            if found is None:
-                message = f"there is no turn with external id {external_id!r}"
-                raise NotFoundError(message, "not_found.turn")
-            return found
-        return interaction_id_of(interaction_id)
+        named = turn_named(interaction_id, external_id)
+        if isinstance(named, int):
+            return named
+        found = self._handle.find_external(named)
+        if found is None:
+            raise NotFoundError(f"there is no turn with external id {named!r}", "not_found.turn")
+        return found
 
 
 def _within(evidence: list[RetrievedEvidence], max_tokens: int) -> list[RetrievedEvidence]:

@@ -114,7 +114,7 @@ def test_times_are_stored_as_in_process(start: Callable[..., Served], stub: Conf
 
 def test_whatever_a_turn_holds_arrives(start: Callable[..., Served], stub: Config) -> None:
     texts = ["\x00", "a\u2028b\u0085c\r\nd", "🜁", "x" * 50_000, "\ufeffx", *NAMES[9:]]
-    metadata = {"deep": [[{"a": None}]], "big": 10**30, "float": 0.1 + 0.2, "é": "\x7f"}
+    metadata = {"deep": [[{"a": None}]], "big": 2**64 - 1, "float": 0.1 + 0.2, "é": "\x7f"}
     turns = [Turn(text, metadata=metadata) for text in texts if text]
     with Memory.in_memory(config=stub) as here, start().connect() as there:
         for memory in (here, there):
@@ -167,9 +167,17 @@ BAD: list[Callable[[Any], Any]] = [
     lambda m: m.get("none"),
     lambda m: m.get(),
     lambda m: m.get(2**80),
+    lambda m: m.get(10**5000),
+    lambda m: m.get(-1),
+    lambda m: m.get(0, external_id="e0"),
+    lambda m: m.get("e0", external_id="e0"),
+    lambda m: m.history(0, external_id=""),
+    lambda m: m.explain(True),
     lambda m: m.explain(99),
     lambda m: m.history(external_id="none"),
     lambda m: m.delete(99),
+    lambda m: m.delete(0, external_id="e0"),
+    lambda m: m.delete("e0", external_id="none"),
     lambda m: m.forget(),
     lambda m: m.forget("x", ids=[0]),
     lambda m: m.forget("x", limit=0),
@@ -190,7 +198,7 @@ def test_errors_are_the_ones_in_process(start: Callable[..., Served], stub: Conf
     served = start(config=config)
     with Memory.in_memory(config=config) as here, served.connect() as there:
         for memory in (here, there):
-            memory.add("kept")
+            memory.add("kept", external_id="e0")
         for number, call in enumerate(BAD):
             failures: list[EbbtideError] = []
             for memory in (here, there):
@@ -204,6 +212,7 @@ def test_errors_are_the_ones_in_process(start: Callable[..., Served], stub: Conf
 
 
 def test_shapes_that_only_the_daemon_checks(start: Callable[..., Served]) -> None:
+    both = {"interaction_id": 0, "external_id": "e"}
     with start().connect() as memory:
         memory.add("kept")
         for call in (
@@ -211,8 +220,9 @@ def test_shapes_that_only_the_daemon_checks(start: Callable[..., Served]) -> Non
             lambda: memory.retrieve("x", limit="2"),  # type: ignore[arg-type]
             lambda: memory.context("x", max_tokens=True),
             lambda: memory.retrieve(5),  # type: ignore[arg-type]
-            lambda: memory.get(-1),
             lambda: list(memory.turns(first=-1)),
+            lambda: memory._transport.read("GET", "/turn", {"interaction_id": -1}),
+            lambda: memory._transport.read("GET", "/turn", both),
         ):
             with pytest.raises(EbbtideError) as caught:
                 call()

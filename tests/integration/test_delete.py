@@ -205,6 +205,20 @@ def test_a_deleted_namespace_is_closed(stub: Config, store_path: Path) -> None:
         assert store.namespaces() == []
 
 
+def test_a_turn_named_twice_is_refused(stub: Config) -> None:
+    """Which of two names counts is nothing to guess where a turn is erased."""
+    with Memory.in_memory(config=stub) as memory:
+        for n in range(3):
+            memory.add(f"turn {n}", external_id=f"e{n}")
+        for call in (memory.delete, memory.get, memory.history, memory.explain):
+            for named in (0, "e0"):
+                for other in ("e2", "e0"):
+                    with pytest.raises(InputError, match="not by both") as caught:
+                        call(named, external_id=other)
+                    assert caught.value.code == "input.field"
+        assert len(memory) == 3
+
+
 def test_turns_from_an_id_on_that_is_gone(stub: Config) -> None:
     with Memory.in_memory(config=stub) as memory:
         memory.add_many(scripted(n) for n in range(6))

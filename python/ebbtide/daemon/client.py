@@ -21,7 +21,7 @@ from ebbtide.daemon.wire import (
 )
 from ebbtide.errors import InputError
 from ebbtide.forgetting import several
-from ebbtide.inputs import checked_text, prepare, shown
+from ebbtide.inputs import checked_text, prepare, shown, turn_named
 from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
 __all__ = ["RemoteMemory", "connect"]
@@ -363,12 +363,9 @@ class RemoteMemory(Closing):
         return {"namespace": self._namespace, **more}
 
     def _named(self, interaction_id: int | str | None, external_id: str | None) -> dict[str, Any]:
-        if isinstance(interaction_id, str):
-            external_id, interaction_id = interaction_id, None
-        if external_id is not None:
-            checked_text("external_id", external_id)
-            interaction_id = None
-        return self._query(interaction_id=interaction_id, external_id=external_id)
+        named = turn_named(interaction_id, external_id)
+        field = "interaction_id" if isinstance(named, int) else "external_id"
+        return self._query(**{field: named})
 
     def _one(
         self, route: str, interaction_id: int | str | None, external_id: str | None
