@@ -18,7 +18,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from ebbtide.errors import EbbtideError
 from ebbtide.types import RenderedContext, WriteReport
 
-__all__ = ["Ended", "Observer", "Outcome", "Watch", "begin", "facts_of", "observed"]
+__all__ = ["Ended", "Observer", "Outcome", "Watch", "begin", "facts_of", "name_of", "observed"]
 
 _LOG = logging.getLogger("ebbtide.operations")
 
@@ -129,7 +129,7 @@ def begin(
     start = time.perf_counter()
 
     def end(facts: Mapping[str, int], error: BaseException | None) -> None:
-        name = None if error is None else _name(error)
+        name = None if error is None else name_of(error)
         outcome = Outcome(time.perf_counter() - start, facts, name)
         if ended is not None:
             ended(outcome)
@@ -164,7 +164,8 @@ def facts_of(operation: str, result: Any) -> dict[str, int]:
     return {}
 
 
-def _name(error: BaseException) -> str:
+def name_of(error: BaseException) -> str:
+    """What an error is called where its message must not be seen: its code, or its class."""
     return error.code if isinstance(error, EbbtideError) else type(error).__name__
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ebbtide.analysis.facts import TurnText
 from ebbtide.errors import EbbtideError
 from ebbtide.inputs import Prepared, Stamp, prepare, turn_from
+from ebbtide.observing import name_of
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:
@@ -263,11 +264,12 @@ class BackgroundFlush:
         while self._wait():
             try:
                 self._flush()
-            except EbbtideError as error:
+            except Exception as error:  # a caller's embedder may raise anything
                 # The turns stay journalled; the next call that needs their
                 # analysis tries again and raises the error where it is seen.
-                fields = {"event": "flush.failed", "error": error.code}
-                _LOG.warning("journalled turns wait for another try [%s]", error.code, extra=fields)
+                name = name_of(error)
+                fields = {"event": "flush.failed", "error": name}
+                _LOG.warning("journalled turns wait for another try [%s]", name, extra=fields)
 
     def _wait(self) -> bool:
         """Until there is something to do; False where all is done and it shall end."""

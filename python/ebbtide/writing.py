@@ -47,6 +47,9 @@ class Writing:
         self._flush_lock = threading.RLock()
         self._write_lock = threading.RLock()
         self._background: BackgroundFlush | None = None
+        # Not the writers' lock: who closes does not wait for a stream of turns to end.
+        self._background_lock = threading.Lock()
+        self._stopped = False
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
@@ -72,10 +75,16 @@ class Writing:
         self._handle.check_process()
         with self._write_lock:
             _, report = self._handle.journal([turn])
-            background = self._background or BackgroundFlush(self.flush)
-            self._background = background
-        background.wake()
+        self._wake()
         return WriteReport._from_core(report)
+
+    def _wake(self) -> None:
+        """Have what was journalled analysed in the background."""
+        with self._background_lock:
+            # Closed meanwhile: the turn is safe, and analysed after the next opening.
+            if not self._stopped:
+                self._background = self._background or BackgroundFlush(self.flush)
+                self._background.wake()
 
     def add_many(
         self,
@@ -205,7 +214,11 @@ class Writing:
 
     def stop(self) -> None:
         """Finish what is analysed in the background; nothing is written afterwards."""
-        background, self._background = self._background, None
         # A fork has a copy of the locks, and not the thread.
-        if background is not None and not self._handle.forked():
+        if self._handle.forked():
+            return
+        with self._background_lock:
+            self._stopped = True
+            background, self._background = self._background, None
+        if background is not None:
             background.stop()

@@ -6,11 +6,36 @@ import contextlib
 import os
 import signal
 import threading
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from reference.stand_ins import HashEmbedder
 
 from ebbtide import Config, Memory, Store, StoreError
+
+
+class Flaky(HashEmbedder):
+    """Fails as a server's client does, with no error of ours, as long as it is told to."""
+
+    failing = False
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.failing:
+            raise RuntimeError("the server is away")
+        return super().embed(texts)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for what another thread does."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.005)
 
 
 def test_threads_that_ask_for_a_memory_get_the_same_one(stub: Config, store_path: Path) -> None:
@@ -61,3 +86,49 @@ def test_a_fork_does_not_wait_for_a_thread_that_it_does_not_have(
     assert os.waitpid(child, 0)[1] == 0
     store.memory("a").add("unharmed")
     store.close()
+
+
+def test_turns_are_analysed_behind_after_an_error_that_is_not_ours(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    embedder = Flaky()
+    with Memory.in_memory(config=Config().with_embedder(embedder)) as memory:
+        embedder.failing = True
+        memory.add("My cat is called Miso.", wait="journalled")
+        until(lambda: bool(caplog.records))
+        assert [vars(record)["error"] for record in caplog.records] == ["RuntimeError"]
+        # Whoever needs the turn sees why it is missing.
+        for call in (memory.flush, lambda: memory.retrieve("What is the cat called?")):
+            with pytest.raises(RuntimeError, match="the server is away"):
+                call()
+        embedder.failing = False
+        memory.add("I live in Porto.", wait="journalled")
+        until(lambda: memory.stats()["pending"] == 0)
+        assert len(memory.retrieve("What is the cat called?", limit=2)) == 2
+
+
+def test_a_turn_journalled_while_the_memory_closes_starts_no_thread(
+    stub: Config, store_path: Path
+) -> None:
+    memory = Memory.open(store_path, config=stub)
+    handle = memory._writing._handle
+
+    class Closes:
+        """Closed by another thread just when the turn is safe."""
+
+        def journal(self, turns: list[Any]) -> Any:
+            found = handle.journal(turns)
+            closing = threading.Thread(target=memory.close)
+            closing.start()
+            closing.join()
+            return found
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(handle, name)
+
+    memory._writing._handle = Closes()  # type: ignore[assignment]
+    before = threading.active_count()
+    assert memory.add("It is safe.", wait="journalled").accepted == 1
+    assert threading.active_count() == before
+    with Memory.open(store_path, config=stub) as opened:
+        assert [turn.text for turn in opened.turns()] == ["It is safe."]
