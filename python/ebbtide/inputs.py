@@ -17,6 +17,8 @@ from ebbtide.types import Turn
 __all__ = [
     "Prepared",
     "Stamp",
+    "as_dict",
+    "checked_mapping",
     "checked_text",
     "filters_for_core",
     "interaction_id_of",
@@ -24,7 +26,6 @@ __all__ = [
     "prepare",
     "query_moment",
     "shown",
-    "turn_from",
     "turn_named",
 ]
 
@@ -35,17 +36,6 @@ _PROVENANCE_FLAGS = (
     "is_constraint",
     "derived_from_model",
     "corrected_by_user",
-)
-_ALIASES = {"content": "text", "name": "speaker", "id": "external_id"}
-_GIVEN = (
-    "text",
-    "role",
-    "speaker",
-    "timestamp",
-    "session_id",
-    "external_id",
-    "provenance",
-    "metadata",
 )
 _IDS = 2**40
 """Interaction ids stay below; in a store's keys the bits above name the memory."""
@@ -77,78 +67,6 @@ class Prepared:
     metadata: str | None
     received_at: int
     moment: datetime | None
-
-
-def turn_from(item: Turn | Mapping[str, Any]) -> Turn:
-    """A turn from a mapping: our own names, or an OpenAI chat message.
-
-    ``content`` may be text or a list of content parts; tool calls are kept as
-    text. Fields that a turn does not have become metadata.
-
-    Raises:
-        InputError: If it is neither, or has no text.
-    """
-    if isinstance(item, Turn):
-        return item
-    if not isinstance(item, Mapping):
-        message = f"a turn is a Turn or a mapping, not {type(item).__name__}"
-        raise InputError(message, "input.field")
-    known: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for key, value in item.items():
-        name = _ALIASES.get(key, key)
-        if name in _GIVEN and name not in known:
-            known[name] = value
-        elif key != "tool_calls":
-            extra[str(key)] = value
-    text = _content(known.get("text"), item.get("tool_calls"))
-    known["text"] = text
-    if extra:
-        given = known.get("metadata")
-        known["metadata"] = {**(given if isinstance(given, Mapping) else {}), **extra}
-    external = known.get("external_id")
-    if isinstance(external, int) and not isinstance(external, bool):
-        known["external_id"] = shown(external)
-    known["role"] = known.get("role") or "user"
-    return Turn(**known)
-
-
-def _content(content: Any, tool_calls: Any) -> str:
-    parts: list[str] = []
-    if isinstance(content, str):
-        parts.append(content)
-    elif isinstance(content, list):
-        parts += [_part(part) for part in content]
-    elif content is not None:
-        message = f"a turn's text must be text or a list of parts, not {type(content).__name__}"
-        raise InputError(message, "input.field")
-    if not isinstance(tool_calls, list | tuple | None):
-        message = f"tool_calls must be a list, not {type(tool_calls).__name__}"
-        raise InputError(message, "input.field")
-    for call in tool_calls or ():
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if not isinstance(function, Mapping):
-            raise InputError("a tool call needs a function with a name", "input.field")
-        name, arguments = function.get("name", "tool"), function.get("arguments", "")
-        parts.append(f"{_said(name)}({_said(arguments)})")
-    if not parts:
-        raise InputError("a turn needs text: give `text` or `content`", "input.field")
-    return "\n".join(part for part in parts if part)
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, Mapping):
-        if isinstance(part.get("text"), str):
-            return str(part["text"])
-        return f"[{_said(part.get('type', 'attachment'))}]"
-    message = f"a content part must be text or a mapping, not {type(part).__name__}"
-    raise InputError(message, "input.field")
-
-
-def _said(value: Any) -> str:
-    return value if isinstance(value, str) else shown(value)
 
 
 def shown(value: Any) -> str:
@@ -221,6 +139,24 @@ def checked_text(name: str, value: Any) -> str:
     return str(value)
 
 
+def checked_mapping(name: str, value: Any) -> Mapping[Any, Any]:
+    """The value, if it is a mapping of any kind.
+
+    Raises:
+        InputError: Naming the field, with code ``input.field``.
+    """
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name} must be a mapping, not {type(value).__name__}", "input.field")
+    return value
+
+
+def as_dict(value: Any) -> dict[Any, Any]:
+    """For ``json.dumps``, which writes no other mapping than a ``dict``."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
 def _stamp(value: Any) -> tuple[Stamp | None, datetime | None]:
     if value is None:
         return None, None
@@ -233,9 +169,7 @@ def _stamp(value: Any) -> tuple[Stamp | None, datetime | None]:
 def _provenance(value: Any) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, Mapping):
-        message = f"provenance must be a mapping, not {type(value).__name__}"
-        raise InputError(message, "input.field")
+    checked_mapping("provenance", value)
     for key, item in value.items():
         if key in _PROVENANCE_FLAGS:
             fits = isinstance(item, bool)
@@ -258,16 +192,16 @@ def _provenance(value: Any) -> str | None:
 def _metadata(value: Any) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, Mapping):
-        message = f"metadata must be a mapping, not {type(value).__name__}"
-        raise InputError(message, "input.field")
+    checked_mapping("metadata", value)
     if _deeper_than(value, _DEEPEST):
         raise InputError(f"metadata is nested more than {_DEEPEST} levels deep", "input.field")
     if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _leaves(value)):
         message = "metadata has a whole number of more than 64 bits; give it as text"
         raise InputError(message, "input.field")
     try:
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
+        text = json.dumps(
+            value, ensure_ascii=False, sort_keys=True, allow_nan=False, default=as_dict
+        )
         text.encode("utf-8")
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"metadata cannot be written as JSON: {error}", "input.field") from error
@@ -315,9 +249,7 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
     """
     if filters is None:
         return None
-    if not isinstance(filters, Mapping):
-        message = f"filters must be a mapping, not {type(filters).__name__}"
-        raise InputError(message, "input.field")
+    checked_mapping("filters", filters)
     from ebbtide.analysis.temporal import parse_timestamp
 
     known = ("role", "speaker", "session_id", "since", "until", "metadata")

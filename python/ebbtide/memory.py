@@ -14,6 +14,7 @@ from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError
 from ebbtide.forgetting import meant, outlived
 from ebbtide.inputs import checked_text, interaction_id_of, positive, prepare, shown
+from ebbtide.mappings import turns_of
 from ebbtide.observing import Watch, observed
 from ebbtide.opened import Opened, open_handle, settings_of
 from ebbtide.pipeline import BATCH
@@ -203,7 +204,7 @@ class Memory(Reading, Closing):
             InputError: Naming the turn that is unusable; those before it were kept.
         """
         positive("batch_size", batch_size)
-        return self._writing.add_many(turns, progress, batch_size)
+        return self._writing.add_many(turns_of(turns), progress, batch_size)
 
     @observed("relate")
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:

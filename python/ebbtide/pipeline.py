@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ebbtide.analysis.facts import TurnText
 from ebbtide.errors import EbbtideError
-from ebbtide.inputs import Prepared, Stamp, prepare, turn_from
+from ebbtide.inputs import Prepared, Stamp, prepare
+from ebbtide.mappings import turn_from
 from ebbtide.observing import name_of
 from ebbtide.types import Turn, WriteReport
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
 from ebbtide.inputs import prepare
+from ebbtide.mappings import turn_from
 from ebbtide.memory import Memory
 from ebbtide.observing import begin
 from ebbtide.pipeline import BATCH, Item, take_in
@@ -97,19 +98,20 @@ class ReplayJob:
 
     Attributes:
         memory: Where to.
-        turns: The transcript. One that ``ebbtide.transcripts`` reads has its
-            place named in errors and its empty messages counted.
+        turns: The transcript, of what :meth:`Memory.add_many` takes. One that
+            ``ebbtide.transcripts`` reads has its place named in errors and its empty
+            messages counted.
         progress: Called after each batch with the summary so far and its report.
     """
 
     memory: Memory
-    turns: Iterable[Turn]
+    turns: Iterable[Turn | Mapping[str, Any]]
     progress: Callable[[ReplaySummary, WriteReport], None] | None = None
 
 
 def replay(
     memory: Memory,
-    turns: Iterable[Turn],
+    turns: Iterable[Turn | Mapping[str, Any]],
     *,
     batch_size: int = BATCH,
     workers: int = 1,
@@ -282,7 +284,12 @@ class _Checked:
     Raising it at once would lose the turns of the same batch that came before it.
     """
 
-    def __init__(self, memory: Memory, turns: Iterable[Turn], stop: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        turns: Iterable[Turn | Mapping[str, Any]],
+        stop: Callable[[], bool],
+    ) -> None:
         self.read = 0
         self.failure: InputError | None = None
         self.ended = False
@@ -298,9 +305,10 @@ class _Checked:
     def __iter__(self) -> Iterator[Turn]:
         most = self._memory.config["limits"]["max_turn_chars"]
         try:
-            for turn in self._turns:
+            for given in self._turns:
                 if self._stop():
                     return
+                turn = turn_from(given)
                 prepared = prepare(turn, max_chars=most)
                 if prepared is None:
                     self._rendered += 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from ebbtide.errors import InputError
-from ebbtide.inputs import turn_from
+from ebbtide.mappings import turn_from
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:
@@ -253,7 +253,8 @@ class _Messages:
                     yield number, file.readline()
 
     def _turn(self, message: dict[str, Any], number: int) -> Turn | None:
-        content = next((message[key] for key in message if key in ("text", "content")), ...)
+        given = [message[key] for key in message if key in ("text", "content")]
+        content = next((one for one in given if one is not None), None if given else ...)
         if content in (None, "", []) and not message.get("tool_calls"):
             return None
         turn = turn_from(message)

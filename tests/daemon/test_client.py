@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -120,6 +121,10 @@ def test_whatever_a_turn_holds_arrives(start: Callable[..., Served], stub: Confi
         for memory in (here, there):
             memory.add_many(turns)
             memory.add(texts[1], metadata=metadata)
+            frozen = MappingProxyType({"deep": MappingProxyType({"a": [MappingProxyType({})]})})
+            flags = MappingProxyType({"is_constraint": True})
+            memory.add("Cocoa.", metadata=frozen, provenance=flags)
+            assert len(memory.retrieve("Cocoa?", filters={"metadata": frozen})) == 1
         assert list(there.turns()) == list(here.turns())
         assert there.digest() == here.digest()
 
@@ -155,6 +160,9 @@ BAD: list[Callable[[Any], Any]] = [
     lambda m: m.add_many([{"text": "good"}, {"role": "user"}]),
     lambda m: m.add_many([{"text": "good"}] * 3 + [{"text": "x" * 101}, {"text": "never"}]),
     lambda m: m.add_many([5]),
+    lambda m: m.add_many(5),
+    lambda m: m.add_many([{"text": "x", "metadata": [1], "colour": 2}]),
+    lambda m: m.add_many([{"text": "x", 10**5000: 2}]),
     lambda m: m.retrieve(" "),
     lambda m: m.retrieve("\ud800"),
     lambda m: m.retrieve("x" * 51),

@@ -35,7 +35,8 @@ from ebbtide.adapters.mem0_shapes import (
 from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import shown, turn_from
+from ebbtide.inputs import shown
+from ebbtide.mappings import turn_from
 from ebbtide.store import Store
 from ebbtide.types import Turn
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from ebbtide.daemon.wire import given_turn, moment
 from ebbtide.errors import EbbtideError, InputError
-from ebbtide.inputs import prepare, turn_from
+from ebbtide.inputs import as_dict, prepare
+from ebbtide.mappings import turn_from, turns_of
 from ebbtide.types import Turn
 
 __all__ = ["ANY_LENGTH", "json_body", "line_requests", "question_body"]
@@ -49,7 +50,8 @@ def json_body(data: Mapping[str, Any]) -> bytes:
     It is ASCII: what is no Unicode reaches the daemon as it is, and is refused there.
     """
     try:
-        return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
+        text = json.dumps(data, allow_nan=False, separators=(",", ":"), default=as_dict)
+        return text.encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         message = f"an argument cannot be written as JSON: {error}"
         raise InputError(message, "input.field") from error
@@ -67,7 +69,7 @@ def line_requests(
     lines: list[bytes] = []
     size, repeatable = 0, True
     failure: Exception | None = None
-    stream = enumerate(turns)
+    stream = enumerate(turns_of(turns))
     while failure is None:
         try:
             place, given = next(stream)

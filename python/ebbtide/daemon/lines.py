@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ebbtide.errors import EbbtideError, InputError
-from ebbtide.inputs import prepare, turn_from
+from ebbtide.inputs import prepare
+from ebbtide.mappings import turn_from
 from ebbtide.memory import Memory
 from ebbtide.pipeline import BATCH
 from ebbtide.types import Turn, WriteReport
