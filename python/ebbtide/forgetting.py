@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.errors import InputError
-from ebbtide.inputs import shown
+from ebbtide.inputs import positive, shown
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:
     from ebbtide.reading import Reading
 
-__all__ = ["meant", "outlived", "several"]
+__all__ = ["checked_request", "checked_rule", "meant", "outlived", "several"]
 
 
 def meant(memory: Reading, query_text: str | None, ids: Any, limit: int, before: Any) -> list[Turn]:
@@ -22,12 +22,7 @@ def meant(memory: Reading, query_text: str | None, ids: Any, limit: int, before:
         InputError: If nothing says which, or both a question and ids do.
         NotFoundError: If there is no turn of an id.
     """
-    if query_text is not None and ids is not None:
-        raise InputError("forget takes a question or ids, not both", "input.field")
-    if query_text is None and ids is None and before is None:
-        message = "forget needs a question, ids or a time; delete_all() erases everything"
-        raise InputError(message, "input.field")
-    end = None if before is None else _moment("before", before)
+    end = checked_request(query_text, ids, limit, before)
     if query_text is not None:
         try:
             # The filter takes the last moment that counts; the earliest there is has none.
@@ -45,26 +40,48 @@ def meant(memory: Reading, query_text: str | None, ids: Any, limit: int, before:
     return [kept[number] for number in sorted(kept)]
 
 
+def checked_request(query_text: Any, ids: Any, limit: Any, before: Any) -> datetime | None:
+    """The moment before which turns are meant, where a request to forget is usable.
+
+    Raises:
+        InputError: As :func:`meant`.
+    """
+    if query_text is not None and ids is not None:
+        raise InputError("forget takes a question or ids, not both", "input.field")
+    if query_text is None and ids is None and before is None:
+        message = "forget needs a question, ids or a time; delete_all() erases everything"
+        raise InputError(message, "input.field")
+    if query_text is not None:
+        positive("limit", limit)
+    return None if before is None else _moment("before", before)
+
+
 def outlived(memory: Reading, max_age: Any, max_records: Any, now: Any) -> list[Turn]:
     """Turns that :meth:`Memory.retain` lets go, in id order.
 
     Raises:
         InputError: If there is no rule, or one is unusable.
     """
-    if max_age is None and max_records is None:
-        raise InputError("retain needs max_age, max_records or both", "input.field")
-    if max_records is not None and (
-        not isinstance(max_records, int) or isinstance(max_records, bool) or max_records < 1
-    ):
-        message = f"max_records must be a whole number of at least 1, not {shown(max_records)}"
-        raise InputError(message, "input.field")
-    before = None if max_age is None else _oldest(now, max_age)
+    before = checked_rule(max_age, max_records, now)
     # Ids and times alone: a long memory never stands in the working memory whole.
     dated = [(int(turn.interaction_id or 0), turn.utc) for turn in memory.turns()]
     old = {number for number, utc in dated if _earlier(utc, before)}
     staying = [number for number, _ in dated if number not in old]
     over = 0 if max_records is None else max(0, len(staying) - max_records)
     return [memory.get(number) for number in sorted(old.union(staying[:over]))]
+
+
+def checked_rule(max_age: Any, max_records: Any, now: Any) -> datetime | None:
+    """The moment from which on turns are young enough, where a rule of retention is usable.
+
+    Raises:
+        InputError: As :func:`outlived`.
+    """
+    if max_age is None and max_records is None:
+        raise InputError("retain needs max_age, max_records or both", "input.field")
+    if max_records is not None:
+        positive("max_records", max_records)
+    return None if max_age is None else _oldest(now, max_age)
 
 
 def _earlier(utc: datetime | None, end: datetime | None) -> bool:

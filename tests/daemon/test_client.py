@@ -196,6 +196,35 @@ BAD: list[Callable[[Any], Any]] = [
     lambda m: m.retain(max_records=0),
     lambda m: m.retain(max_age=60),
     lambda m: m.retain(max_age=-1, now="2024-01-01"),
+    lambda m: m.forget(ids=10**5000),
+    lambda m: m.forget(ids=[0, -(10**5000)]),
+    lambda m: m.forget(ids=[0, True]),
+    lambda m: m.forget(ids="\ud800"),
+    lambda m: m.forget("x", limit=-(10**5000)),
+    lambda m: m.forget("x", limit=None),
+    lambda m: m.forget("x", limit=2.0),
+    lambda m: m.forget(before=10**5000),
+    lambda m: m.forget(before=float("nan")),
+    lambda m: m.forget(before={1}),
+    lambda m: m.retain(max_age=float("nan"), now=0),
+    lambda m: m.retain(max_age=float("inf"), now=0),
+    lambda m: m.retain(max_age=10**400, now=0),
+    lambda m: m.retain(max_age=10**5000, now=0),
+    lambda m: m.retain(max_age={1}, now=0),
+    lambda m: m.retain(max_age=1, now=float("nan")),
+    lambda m: m.retain(max_age=1, now=[1]),
+    lambda m: m.retain(max_records=-(10**5000)),
+    lambda m: m.retain(max_records=True),
+    lambda m: m.retrieve("x", limit=0),
+    lambda m: m.retrieve("x", query_time=float("nan")),
+    lambda m: m.retrieve("x", query_time=10**5000),
+    lambda m: m.retrieve("x", filters={10**5000: 1}),
+    lambda m: m.retrieve("x", filters=5),
+    lambda m: m.context("x", max_tokens=-1),
+    lambda m: list(m.turns(first=10**5000)),
+    lambda m: m.relate(10**5000, "corrects", 0),
+    lambda m: m.relate(0, "corrects", True),
+    lambda m: m.relate(0, 5, 0),
     lambda m: m.relate(0, "hates", 0),
     lambda m: m.relate(0, "corrects", 99),
 ]
@@ -217,6 +246,12 @@ def test_errors_are_the_ones_in_process(start: Callable[..., Served], stub: Conf
             assert (type(first), first.code) == (type(second), second.code), number
             assert str(first) == str(second), number
         assert list(there.turns()) == list(here.turns())
+        # Far more than there is, is no error.
+        for memory in (here, there):
+            assert memory.retain(max_records=10**5000) == []
+            assert memory.retain(max_records=5, now=float("nan")) == []
+            found = memory.retrieve("kept", limit=10**5000)
+            assert {item.turn.text for item in found} == {"kept", "good"}
 
 
 def test_shapes_that_only_the_daemon_checks(start: Callable[..., Served]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ebbtide.daemon.wire import given_turn, moment
 from ebbtide.errors import EbbtideError, InputError
-from ebbtide.inputs import as_dict, prepare
+from ebbtide.inputs import as_dict, filters_for_core, positive, prepare, query_moment
 from ebbtide.mappings import turn_from, turns_of
 from ebbtide.types import Turn
 
@@ -30,8 +30,16 @@ def question_body(
     filters: Any,
     **more: Any,
 ) -> bytes:
-    """A question's body; the daemon checks it."""
-    if isinstance(filters, Mapping):
+    """A question's body.
+
+    The daemon checks the rest: here is refused what JSON would change or cannot hold.
+    """
+    query_moment(query_time, None)
+    filters_for_core(filters)
+    limit = None if limit is None else positive("limit", limit)
+    if more.get("max_tokens") is not None:
+        more["max_tokens"] = positive("max_tokens", more["max_tokens"])
+    if filters is not None:
         filters = {key: moment(value) for key, value in filters.items()}
     data = {
         "query_text": text,

@@ -20,8 +20,15 @@ from ebbtide.daemon.wire import (
     turn_from_wire,
 )
 from ebbtide.errors import InputError
-from ebbtide.forgetting import several
-from ebbtide.inputs import checked_text, prepare, shown, turn_named
+from ebbtide.forgetting import checked_request, checked_rule, several
+from ebbtide.inputs import (
+    checked_text,
+    interaction_id_of,
+    positive,
+    prepare,
+    shown,
+    turn_named,
+)
 from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
 __all__ = ["RemoteMemory", "connect"]
@@ -161,6 +168,8 @@ class RemoteMemory(Closing):
 
     def relate(self, newer: int, relation: str, older: int) -> WriteReport:
         """Say how one turn relates to an older one, as :meth:`Memory.relate` does."""
+        checked_text("relation", relation)
+        newer, older = interaction_id_of(newer), interaction_id_of(older)
         data = {"newer": newer, "relation": relation, "older": older}
         return report_from(
             self._transport.write("POST", "/relations", self._query(), json_body(data))
@@ -186,11 +195,12 @@ class RemoteMemory(Closing):
         dry_run: bool = False,
     ) -> list[Turn]:
         """Erase the turns that match, as :meth:`Memory.forget` does."""
+        checked_request(query_text, ids, limit, before)
         return self._erased(
             "/forget",
             query_text=query_text,
-            ids=None if ids is None else several(ids),
-            limit=limit,
+            ids=None if ids is None else [turn_named(one, None) for one in several(ids)],
+            limit=None if query_text is None else positive("limit", limit),
             before=moment(before),
             dry_run=dry_run,
         )
@@ -204,10 +214,15 @@ class RemoteMemory(Closing):
         dry_run: bool = False,
     ) -> list[Turn]:
         """Erase turns beyond an age or a number, as :meth:`Memory.retain` does."""
+        checked_rule(max_age, max_records, now)
         if isinstance(max_age, timedelta):
             max_age = max_age.total_seconds()
         return self._erased(
-            "/retain", max_age=max_age, max_records=max_records, now=moment(now), dry_run=dry_run
+            "/retain",
+            max_age=max_age,
+            max_records=None if max_records is None else positive("max_records", max_records),
+            now=None if max_age is None else moment(now),
+            dry_run=dry_run,
         )
 
     def _erased(self, route: str, **asked: Any) -> list[Turn]:
@@ -301,7 +316,7 @@ class RemoteMemory(Closing):
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
-        at: int | None = first
+        at: int | None = interaction_id_of(first)
         while at is not None:
             page = self._transport.read("GET", "/turns", self._query(state=state, first=at))
             yield from map(turn_from_wire, page["turns"])
