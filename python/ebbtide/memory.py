@@ -93,8 +93,10 @@ class Memory(Reading, Closing):
             path: The store file.
             namespace: Which memory of the store.
             config: A :class:`Config`, or the path of a TOML file.
-            read_only: Read what was there when it was opened; takes no lock, and
-                may be open while another process writes.
+            read_only: Take no lock: another process may write meanwhile. Recall sees
+                what was there when it was opened, without what was erased since;
+                :meth:`turns` and :meth:`export` read the rows as they are now, and
+                :meth:`digest` mixes both. Open it anew to see what came since.
             reindexing: Open it although it was made with another model or token
                 counter, because :meth:`reindex` comes next.
             llm: A language model that takes part where ``[policy]`` says so: in

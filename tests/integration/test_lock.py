@@ -139,6 +139,10 @@ def test_readers_work_beside_a_writer(stub: Config, store_path: Path) -> None:
             writer.add_many(scripted(n) for n in range(30, 60))
             assert [item.to_dict() for item in second.retrieve("tea port", limit=5)] == before
             assert first.render_context("tea port")
+            # Rows are read as they are now; what recall looks into is as it was.
+            assert len(list(first.turns())) == 60
+            found = first.retrieve("tea port", limit=60)
+            assert {item.turn.interaction_id for item in found} <= set(range(30))
         with Memory.open(store_path, config=stub, read_only=True) as third:
             assert len(third) == 60
 

@@ -42,7 +42,7 @@ def mcp(
     read_only: Annotated[
         bool,
         typer.Option(
-            "--read-only", help="Serve the memory as it is now, without tools that change it."
+            "--read-only", help="Recall from the memory as it is now, without tools that change it."
         ),
     ] = False,
     daemon: Annotated[
