@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ebbtide.errors import StoreError
 from ebbtide.observing import observed
 from ebbtide.pipeline import (
     BackgroundFlush,
@@ -74,6 +75,8 @@ class Writing:
         """Make one turn safe, and have it analysed in the background."""
         self._handle.check_process()
         with self._write_lock:
+            if self._stopped:  # else closing would wait for as long as turns come
+                raise StoreError("this memory was closed; open it again", "store.closed")
             _, report = self._handle.journal([turn])
         self._wake()
         return WriteReport._from_core(report)

@@ -132,3 +132,24 @@ def test_a_turn_journalled_while_the_memory_closes_starts_no_thread(
     assert threading.active_count() == before
     with Memory.open(store_path, config=stub) as opened:
         assert [turn.text for turn in opened.turns()] == ["It is safe."]
+
+
+def test_closing_ends_though_turns_go_on_being_journalled(stub: Config) -> None:
+    memory = Memory.in_memory(config=stub)
+    memory.add("first", wait="journalled")
+    errors: list[StoreError] = []
+
+    def journal() -> None:
+        try:
+            while True:
+                memory.add("and another", wait="journalled")
+        except StoreError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=journal)
+    thread.start()
+    memory._writing.stop()  # what close() does first; the store is still open
+    thread.join(30)
+    assert not thread.is_alive()
+    assert [error.code for error in errors] == ["store.closed"]
+    memory.close()
