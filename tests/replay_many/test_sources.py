@@ -12,6 +12,7 @@ import pytest
 from ebbtide import Config, InputError, Memory, StoreError, replay_many
 from ebbtide.distributed.sources import Reader, find_files, list_sources
 from ebbtide.distributed.tables import read_rows
+from ebbtide.distributed.work import Task, own_code, perform
 from ebbtide.transcripts import read_lines, split_messages
 from replay_many.makers import messages, parts, replayed, written
 
@@ -191,3 +192,47 @@ def test_a_name_leads_nowhere_else(config: Config, tmp_path: Path) -> None:
     assert len(stores) == 3
     assert all(path.suffix == ".db" and len(path.name) < 200 for path in stores)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+def test_a_name_is_unique_across_files(config: Config, tmp_path: Path) -> None:
+    """A sample ``x`` of ``made.json`` is no part of ``made/x.jsonl``, in whatever batch."""
+    (tmp_path / "in").mkdir()
+    locomo(tmp_path / "in" / "made.json", "x", "y")
+    written(tmp_path / "in" / "made" / "x.jsonl", messages(0, 5))
+    assert names(tmp_path / "in") == ["made/x", "made/x#2", "made/y"]
+    digests = set()
+    for batch in (1, 2, 9):
+        out = tmp_path / f"out{batch}"
+        report = replayed(tmp_path / "in", out, config=config, batch=batch)
+        assert (report.turns, report.failures) == (11, ())
+        digests.add(report.digest)
+    assert len(digests) == 1
+
+
+def test_a_field_that_reads_like_a_folder_names_no_other_file(
+    config: Config, tmp_path: Path
+) -> None:
+    message = {"id": "1", "role": "user"}
+    written(tmp_path / "in" / "a.jsonl", [{**message, "text": "Faro.", "session_id": "b/s"}])
+    written(tmp_path / "in" / "a" / "b.jsonl", [{**message, "text": "Porto.", "session_id": "s"}])
+    out = tmp_path / "out"
+    replayed(tmp_path / "in", out, config=config, split_by="session_id")
+    rows = read_rows(out / "conversations" / "000000.parquet")
+    told = [(row["conversation"], row["file"], row["turns"], row["duplicates"]) for row in rows]
+    assert told == [("a/b/s", "a/b.jsonl", 1, 0), ("a/b/s#2", "a.jsonl", 1, 0)]
+
+
+def test_an_unreadable_file_shares_no_name_either(tmp_path: Path) -> None:
+    locomo(tmp_path / "made.json", "x")
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "x.json").write_text("[", encoding="utf-8")
+    assert names(tmp_path) == ["made/x", "made/x#2"]
+
+
+def test_a_worker_refuses_to_mix_two_conversations(config: Config, tmp_path: Path) -> None:
+    one = next(list_sources([written(tmp_path / "x.jsonl", messages(0, 2))]))
+    task = Task(0, (one, one), config, "", own_code(config), stores=True, out=tmp_path / "out")
+    with pytest.raises(StoreError, match=r"share the store x\.db, .*'x' of x\.jsonl") as caught:
+        perform(task)
+    assert caught.value.code == "store.open"
+    assert not (tmp_path / "out" / "conversations").exists()

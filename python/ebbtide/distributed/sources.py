@@ -30,7 +30,8 @@ class Source:
 
     Attributes:
         conversation: Its name: the file's, below the folder that all files share,
-            and within a file that holds several its own id behind it.
+            and within a file that holds several its own id behind it. No other
+            conversation has it.
         file: The file's name below that folder.
         path: The file.
         data_sha256: Of the file.
@@ -89,23 +90,30 @@ def _below(folder: Path) -> Iterator[Path]:
 def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator[Source]:
     """The conversations of all files, in order; a file that cannot be read is one with a failure.
 
+    A name that came before gets ``#2``, ``#3`` and so on, whichever file it is from:
+    ``a.json`` with a sample ``x`` and ``a/x.jsonl`` would both be ``a/x``.
+
     Args:
         files: Absolute paths, ordered.
         split_by: The field that tells the conversations of a JSON Lines file apart.
     """
+    from ebbtide.evals.datasets.fields import UniqueNames
     from ebbtide.evals.provenance import file_sha256
 
     root = Path(os.path.commonpath([path.parent for path in files]))
     shown = [path.relative_to(root).as_posix() for path in files]
     stems = Counter(map(_stem, shown))
+    unique = UniqueNames()
     for path, file in zip(files, shown, strict=True):
         name = _stem(file) if stems[_stem(file)] == 1 else file
         whole = Source(name, file, path, "")
         try:
             whole = replace(whole, data_sha256=file_sha256(path))
-            yield from _renamed(list(_within(whole, split_by)))
+            found = list(_within(whole, split_by))
         except EbbtideError as error:
-            yield replace(whole, failure=(str(error), error.code))
+            found = [replace(whole, failure=(str(error), error.code))]
+        for source in found:
+            yield replace(source, conversation=unique(source.conversation))
 
 
 def _stem(name: str) -> str:
@@ -123,15 +131,6 @@ def _within(whole: Source, split_by: str | None) -> Iterator[Source]:
         for value, lines in split_messages(whole.path, split_by).items():
             name = f"{whole.conversation}/{value}"
             yield replace(whole, conversation=name, lines=tuple(lines))
-
-
-def _renamed(sources: list[Source]) -> Iterator[Source]:
-    """An id that came before in the file gets ``#2``, ``#3`` and so on."""
-    from ebbtide.evals.datasets.fields import UniqueNames
-
-    unique = UniqueNames()
-    for source in sources:
-        yield replace(source, conversation=unique(source.conversation))
 
 
 class Reader:

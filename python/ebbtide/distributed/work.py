@@ -163,10 +163,7 @@ def perform(task: Task) -> Done:
             Table(paths["conversations"], "conversations", task.data_sha256) as table,
         ):
             for number, source in enumerate(task.sources):
-                store = None
-                if task.stores:
-                    paths["stores"].mkdir(exist_ok=True)
-                    store = paths["stores"] / _store_name(source.conversation)
+                store = _new_store(paths["stores"], source) if task.stores else None
                 given = task.given[number] if task.given is not None else None
                 with _memory(store, task.config) as memory:
                     row, found = _replayed(memory, source, given)
@@ -227,6 +224,19 @@ def _memory(store: Path | None, config: Config) -> Iterator[Memory]:
     opened = Memory.in_memory(config=config) if store is None else Memory.open(store, config=config)
     with opened as memory:
         yield memory
+
+
+def _new_store(folder: Path, source: Source) -> Path:
+    folder.mkdir(exist_ok=True)
+    store = folder / _store_name(source.conversation)
+    if store.exists():
+        # What it holds would be taken for the beginning of this conversation.
+        message = (
+            f"two conversations of one part would share the store {store.name}, the second being "
+            f"{source.conversation!r} of {source.file}; give their files other names"
+        )
+        raise StoreError(message, "store.open")
+    return store
 
 
 def _store_name(conversation: str) -> str:
