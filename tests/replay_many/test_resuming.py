@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ebbtide import Config, InputError, StoreError
+from ebbtide import Config, InputError, Memory, StoreError
+from ebbtide.distributed.tables import Table, is_whole, read_rows
 from replay_many.conftest import Whole
 from replay_many.makers import messages, parts, replayed, written
 
@@ -136,6 +138,66 @@ def test_a_torn_part_is_made_anew(
     report = replayed(sources, tmp_path / "out", config=config)
     assert (report.kept, report.batches) == (2, 3)
     assert parts(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("kind", ["turns", "conversations"])
+def test_one_changed_bit_is_noticed_wherever_it_is(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "000000.parquet"
+    rows = [{"conversation": f"c{number}", "turns": number, "tokens": 7} for number in range(9)]
+    with Table(path, kind, "of this data") as table:
+        table.add(rows)
+    assert is_whole(path, kind, "of this data")
+    assert not is_whole(path, kind, "of other data")
+    whole = path.read_bytes()
+    for at in range(0, len(whole), 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+        assert not is_whole(path, kind, "of this data"), at
+
+
+@pytest.mark.parametrize("kind", ["turns", "conversations"])
+def test_a_part_with_a_changed_bit_is_made_anew(
+    config: Config, sources: Path, tmp_path: Path, kind: str
+) -> None:
+    replayed(sources, tmp_path / "out", config=config)
+    before = parts(tmp_path / "out")
+    path = tmp_path / "out" / kind / "000001.parquet"
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"chat2")] ^= 1
+    path.write_bytes(whole)
+    report = replayed(sources, tmp_path / "out", config=config)
+    assert (report.kept, report.failures) == (2, ())
+    assert parts(tmp_path / "out") == before
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-4096])
+
+
+def _nothing_of_ours(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, _cut, _nothing_of_ours, _folder])
+def test_a_part_without_one_of_its_stores_is_made_anew(
+    config: Config, sources: Path, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    replayed(sources, tmp_path / "out", config=config)
+    store = tmp_path / "out" / "stores" / "000001" / "chat2.db"
+    harm(store)
+    report = replayed(sources, tmp_path / "out", config=config)
+    assert (report.kept, report.failures) == (2, ())
+    row = read_rows(tmp_path / "out" / "conversations" / "000001.parquet")[0]
+    with Memory.open(store, config=config, read_only=True) as memory:
+        assert memory.digest() == row["digest"]
+    # Opened and added to by its owner, it is still the part's.
+    with Memory.open(store, config=config) as memory:
+        memory.add("one more")
+    assert replayed(sources, tmp_path / "out", config=config).kept == 3
 
 
 def test_a_part_is_on_the_disk_before_it_is_marked_as_done(

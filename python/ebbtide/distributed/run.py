@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -269,20 +269,18 @@ class _Run:
                 (self._out / part_paths(number)["conversations"]).unlink(missing_ok=True)
 
     def _is_done(self, number: int) -> bool:
-        from ebbtide.distributed.tables import data_of, read_rows
+        from ebbtide.distributed.tables import data_of, is_whole, read_rows
         from ebbtide.distributed.work import part_paths
 
         paths = {name: self._out / path for name, path in part_paths(number).items()}
         found = data_of(paths["conversations"])
-        # A table of turns that somebody removed or damaged is made anew with the rest.
+        # What somebody removed or damaged is made anew with the rest of its part.
         if found is None or found != data_of(paths["turns"]):
             return False
-        if self._stores and not paths["stores"].is_dir():
+        if not all(is_whole(paths[kind], kind, found) for kind in ("turns", "conversations")):
             return False
-        try:
-            if any(row["error"] is not None for row in read_rows(paths["conversations"])):
-                return False
-        except StoreError:
+        rows = read_rows(paths["conversations"])
+        if any(row["error"] is not None for row in rows) or not self._has_stores(rows):
             return False
         if found != self._data(number):
             first = self._batches[number][0].conversation
@@ -292,6 +290,13 @@ class _Run:
             )
             raise InputError(message, "input.field")
         return True
+
+    def _has_stores(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        from ebbtide.distributed.work import is_store
+
+        return not self._stores or all(
+            row["store"] is not None and is_store(self._out / row["store"]) for row in rows
+        )
 
     def _data(self, number: int) -> str:
         return _hash(

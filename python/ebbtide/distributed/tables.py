@@ -1,11 +1,13 @@
 """The two tables of a replay: turns and conversations, as Parquet.
 
 Nothing in them depends on when, where or in what company a conversation was replayed,
-so two runs of the same code on the same data write the same bytes.
+so two runs of the same code on the same data write the same bytes. That is how a file is
+told to be whole, too: what is read of it, written again, is the file.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +16,7 @@ from typing import Any, Self
 from ebbtide.errors import StoreError
 from ebbtide.extras import MissingExtraError
 
-__all__ = ["Table", "data_of", "read_rows"]
+__all__ = ["Table", "data_of", "is_whole", "read_rows"]
 
 _COLUMNS = {
     "turns": {
@@ -71,6 +73,17 @@ def _arrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+def _schema(pa: Any, kind: str, data_sha256: str) -> Any:
+    types = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}
+    fields = [(name, types[of]) for name, of in _COLUMNS[kind].items()]
+    return pa.schema(fields, metadata={_DATA: data_sha256.encode()})
+
+
+def _writer(parquet: Any, place: Path | io.BytesIO, schema: Any) -> Any:
+    # The checksums are for other readers as well: they notice a changed page themselves.
+    return parquet.ParquetWriter(place, schema, write_page_checksum=True)
+
+
 class Table:
     """A Parquet file that is written row by row."""
 
@@ -86,15 +99,9 @@ class Table:
             MissingExtraError: Without pyarrow.
         """
         self._pa, parquet = _arrow()
-        types = {
-            "string": self._pa.string(),
-            "int64": self._pa.int64(),
-            "double": self._pa.float64(),
-        }
-        fields = [(name, types[of]) for name, of in _COLUMNS[kind].items()]
-        self._schema = self._pa.schema(fields, metadata={_DATA: data_sha256.encode()})
+        self._schema = _schema(self._pa, kind, data_sha256)
         self._rows: list[Mapping[str, Any]] = []
-        self._writer = parquet.ParquetWriter(path, self._schema)
+        self._writer = _writer(parquet, path, self._schema)
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write rows; what one lacks is null."""
@@ -129,10 +136,30 @@ def data_of(path: Path) -> str | None:
     pa, parquet = _arrow()
     try:
         metadata = parquet.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):
+        found: bytes | None = metadata.get(_DATA)
+        return None if found is None else found.decode()
+    except (OSError, ValueError, pa.ArrowException):
         return None
-    found: bytes | None = metadata.get(_DATA)
-    return None if found is None else found.decode()
+
+
+def is_whole(path: Path, kind: str, data_sha256: str) -> bool:
+    """Whether a file is what :class:`Table` wrote, to the last bit.
+
+    The checksums of pages leave out what stands around them, where a changed bit makes
+    other rows as well; so the file is written again, in memory, and compared.
+    """
+    pa, parquet = _arrow()
+    try:
+        found = path.read_bytes()
+        file = parquet.ParquetFile(io.BytesIO(found), page_checksum_verification=True)
+        again = io.BytesIO()
+        writer = _writer(parquet, again, _schema(pa, kind, data_sha256))
+        for number in range(file.num_row_groups):
+            writer.write_table(file.read_row_group(number))
+        writer.close()
+    except (OSError, ValueError, pa.ArrowException):
+        return False
+    return again.getvalue() == found
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -143,8 +170,9 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """
     pa, parquet = _arrow()
     try:
-        rows: list[dict[str, Any]] = parquet.ParquetFile(path).read().to_pylist()
-    except (OSError, pa.ArrowException) as error:
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        rows: list[dict[str, Any]] = file.read().to_pylist()
+    except (OSError, ValueError, pa.ArrowException) as error:
         message = f"{path} cannot be read ({error}); run the replay again, it makes it anew"
         raise StoreError(message, "store.corrupt") from error
     return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import tempfile
 import threading
@@ -28,6 +29,7 @@ __all__ = [
     "Done",
     "Sent",
     "Task",
+    "is_store",
     "own_code",
     "part_paths",
     "perform",
@@ -37,6 +39,10 @@ __all__ = [
 
 _LONGEST_NAME = 120
 """Of a store file, in bytes; what is longer ends with a hash."""
+
+_SQLITE = b"SQLite format 3\0"
+_STORE = b"ebbt"
+"""``application_id`` of a store; see ``rust/core/src/store/schema.rs``."""
 
 _TIERS = ("healthy", "unstable", "critical")
 _REASONS = ("hard_kill", "budget", "skip")
@@ -245,6 +251,23 @@ def _store_name(conversation: str) -> str:
     if len(name) > _LONGEST_NAME:
         name = f"{name[:_LONGEST_NAME]}-{sha256(conversation.encode()).hexdigest()[:16]}"
     return f"{name}.db"
+
+
+def is_store(path: Path) -> bool:
+    """Whether a store is there, and as long as its first page says.
+
+    No more than that: to read all of every store takes the disk as long as to write them.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+            length = file.seek(0, os.SEEK_END)
+    except OSError:
+        return False
+    if len(head) < 100 or not head.startswith(_SQLITE) or head[68:72] != _STORE:
+        return False
+    page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    return length >= (65536 if page == 1 else page) * pages  # 1 stands for the largest page
 
 
 def _without_leftovers(stores: Path) -> None:
