@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ebbtide import ExternalError, FingerprintError
-from ebbtide.archives import FileArchive, Identity, Retry, open_archive
+from ebbtide.archives import Identity, Retry, open_archive
 from ebbtide.archives.base import Filters
 from ebbtide.archives.ranking import certain, error_bound, rescored
 from ebbtide.archives.records import escaped, unescaped
@@ -125,28 +125,6 @@ def test_the_bound_holds_for_float32_sums() -> None:
         for left, right in zip(*floats, strict=True):
             total += left * right
         assert abs(float(total) - exact) < bound
-
-
-def test_damage_is_noticed(tmp_path: Path) -> None:
-    path = tmp_path / "archive.db"
-    archive = FileArchive(path, IDENTITY)
-    archive.put("ana", [record(0), record(1)])
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE record SET body = replace(body, 'says 1', 'says 7') WHERE id = 1")
-    connection.commit()
-    connection.close()
-    assert archive.get("ana", [0])[0].turn.text == "ana says 0"
-    for read in (
-        lambda: archive.get("ana", [1]),
-        lambda: archive.search(vector("q"), 2),
-    ):
-        with pytest.raises(ExternalError) as caught:
-            read()
-        assert caught.value.code == "archive.damaged"
-        assert "turn 1 of 'ana'" in str(caught.value)
-    archive.close()
-    with pytest.raises(ExternalError, match="cannot be used"):
-        archive.count()
 
 
 def test_a_file_of_another_kind_is_left_alone(tmp_path: Path) -> None:

@@ -248,10 +248,18 @@ def test_a_newer_layout_is_refused(address: str) -> None:
         ("chroma://localhost/team", "chroma://host:port/collection"),
         ("chroma://localhost:99999/team", "chroma://host:port/collection"),
         ("chroma://localhost:80/a/b", "chroma://host:port/collection"),
+        ("chroma://[::1/team", "chroma://host:port/collection"),
         ("chroma://127.0.0.1:1/team", "cannot be used"),
         ("postgresql://nobody:secret@127.0.0.1:1/none", "cannot be used"),
         ("postgresql://127.0.0.1:1/none?nonsense=1", "cannot be used"),
         ("/no/such/folder/archive.db", "cannot be used"),
+        ("postgresql://\ud800/none", "cannot be used"),
+        ("x" * 300, "cannot be used"),
+        ("a\0b", "cannot be used"),
+        ("\ud800", "cannot be used"),
+        # SQLite's databases that end with the connection.
+        (":memory:", "name a file"),
+        ("", "name a file"),
     ],
 )
 def test_addresses_that_lead_nowhere(wrong: str, words: str) -> None:
@@ -261,3 +269,39 @@ def test_addresses_that_lead_nowhere(wrong: str, words: str) -> None:
         open_archive(wrong, IDENTITY)
     assert caught.value.code in ("input.field", "archive.unavailable")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", [None, 5, b"archive.db"])
+def test_an_address_is_text(address: Any) -> None:
+    with pytest.raises(InputError, match="address is text") as caught:
+        open_archive(address, IDENTITY)
+    assert caught.value.code == "input.field"
+
+
+@pytest.mark.parametrize(("name", "code"), [("\ud800", "input.unicode"), (5, "input.field")])
+def test_a_name_is_text_that_can_be_stored(archive: Archive, name: Any, code: str) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: archive.put(name, []),
+        lambda: archive.get(name, [1]),
+        lambda: archive.page(name, 0, 1),
+        lambda: archive.search(vector("x"), 1, namespaces=[name]),
+        lambda: archive.delete(name, [1]),
+        lambda: archive.delete_namespace(name),
+        lambda: archive.count(name),
+        lambda: archive.cursor(name),
+        lambda: archive.set_source(name, Source()),
+        lambda: archive.ids(name, 0, 1),
+        lambda: archive.inventory(name),
+        lambda: archive.put("ana", [replace(record(0), writer=name)]),
+    ]
+    for call in calls:
+        with pytest.raises(InputError) as caught:
+            call()
+        assert caught.value.code == code
+    assert archive.count() == 0
+
+
+def test_filters_are_a_mapping(archive: Archive) -> None:
+    wrong: Any = "speaker"
+    with pytest.raises(InputError, match="filters must be a mapping, not str"):
+        archive.search(vector("x"), 1, filters=wrong)

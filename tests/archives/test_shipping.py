@@ -293,3 +293,37 @@ def test_migration_does_not_mix_two_memories(fresh_address: Fresh) -> None:
         migrate(source, other)
     for opened in (source, target, other):
         opened.close()
+
+
+def test_a_namespace_that_is_not_there_is_not_migrated(fresh_address: Fresh) -> None:
+    identity = Identity("hash-32", 32)
+    source = open_archive(fresh_address("file"), identity)
+    target = open_archive(fresh_address("file"), identity)
+    source.put("ana", [record(0)])
+    with pytest.raises(NotFoundError, match="no namespace 'anna'; there are: 'ana'") as caught:
+        migrate(source, target, namespaces=["ana", "anna"])
+    assert caught.value.code == "not_found.namespace"
+    assert target.namespaces() == []
+    with pytest.raises(InputError, match="list of names"):
+        migrate(source, target, namespaces="ana")
+    for opened in (source, target):
+        opened.close()
+
+
+@pytest.mark.parametrize(("name", "code"), [("\ud800", "input.unicode"), (5, "input.field")])
+def test_names_that_cannot_be_stored_are_refused(
+    store: Store, config: Config, fresh_address: Fresh, name: Any, code: str
+) -> None:
+    memory = filled(store, "ana", 3)
+    archive = open_archive(fresh_address("file"), identity_of(memory))
+    for call in (
+        lambda: ship(memory, archive, namespace=name),
+        lambda: ship(memory, archive, writer=name),
+        lambda: pull(archive, store, name),
+        lambda: pull(archive, store, "ana", into=name),
+    ):
+        with pytest.raises(InputError) as caught:
+            call()
+        assert caught.value.code == code
+    assert archive.namespaces() == []
+    archive.close()

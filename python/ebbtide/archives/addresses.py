@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ebbtide.archives.base import Archive, Identity
 from ebbtide.errors import InputError
-
-if TYPE_CHECKING:
-    from urllib.parse import SplitResult
 
 __all__ = ["open_archive"]
 
@@ -30,6 +26,9 @@ def open_archive(address: str, embedding: Identity | None = None) -> Archive:
         FingerprintError: If its vectors were made with another embedder.
         MissingExtraError: If the backend's packages are not installed.
     """
+    if not isinstance(address, str):
+        message = f"an archive's address is text, not {type(address).__name__}"
+        raise InputError(message, "input.field")
     scheme, mark, _ = address.partition("://")
     if not mark:
         from ebbtide.archives.file import FileArchive
@@ -42,7 +41,7 @@ def open_archive(address: str, embedding: Identity | None = None) -> Archive:
     if scheme in ("chroma", "chromas"):
         from ebbtide.archives.chroma import ChromaArchive
 
-        host, port, collection = _chroma(urlsplit(address))
+        host, port, collection = _chroma(address)
         return ChromaArchive(host, port, collection, embedding, ssl=scheme == "chromas")
     raise InputError(
         f"no archive is reached by {scheme}://; there are postgresql://, chroma:// and files",
@@ -50,13 +49,14 @@ def open_archive(address: str, embedding: Identity | None = None) -> Archive:
     )
 
 
-def _chroma(parts: SplitResult) -> tuple[str, int, str]:
+def _chroma(address: str) -> tuple[str, int, str]:
     try:
-        port = parts.port
-    except ValueError:
-        port = None
-    collection = parts.path.strip("/") or "ebbtide"
-    if not parts.hostname or port is None or "/" in collection:
-        message = "a Chroma archive is named chroma://host:port/collection"
-        raise InputError(message, "input.field")
-    return parts.hostname, port, collection
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:  # a bracket that is not closed, a port that is none
+        host, port = None, None
+    if host and port is not None:
+        collection = parts.path.strip("/") or "ebbtide"
+        if "/" not in collection:
+            return host, port, collection
+    raise InputError("a Chroma archive is named chroma://host:port/collection", "input.field")

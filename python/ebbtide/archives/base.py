@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-from ebbtide.archives.records import Block, Record, escaped
+from ebbtide.archives.records import Block, Record, escaped, kept_fields
 from ebbtide.errors import ExternalError, FingerprintError, InputError, SchemaVersionError
 from ebbtide.inputs import checked_text, filters_for_core
 
@@ -25,12 +25,21 @@ __all__ = [
     "agreed",
     "conflict",
     "fresh",
+    "names_of",
     "one_namespace",
     "unavailable",
 ]
 
 SCHEMA = 1
 """Raised when a release can no longer read what an earlier one archived."""
+
+_SOURCE: Mapping[str, type] = {
+    "cursor": int,
+    "next_id": int,
+    "analyser": str,
+    "token_counter": str,
+    "relations": list,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +61,20 @@ class Identity:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Identity:
-        """As it was kept in an archive."""
-        return cls(**json.loads(text))
+    def from_json(cls, text: object, place: str) -> Identity:
+        """As it was kept in an archive.
+
+        Raises:
+            ExternalError: ``archive.damaged`` if it is something else.
+        """
+        fields = kept_fields(text, {"embedding": str, "dimension": int, "schema": int})
+        if fields is None or fields["dimension"] < 1:
+            raise ExternalError(
+                f"{place} is damaged: it does not say what its vectors were made with; push its "
+                "memories to another archive",
+                "archive.damaged",
+            )
+        return cls(**fields)
 
 
 def agreed(found: Identity | None, wanted: Identity | None, place: str) -> Identity:
@@ -114,11 +134,25 @@ class Source:
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Source:
-        """As it was kept in an archive."""
-        fields = json.loads(text)
-        relations = tuple((newer, name, older) for newer, name, older in fields["relations"])
-        return cls(**{**fields, "relations": relations})
+    def from_json(cls, text: object, namespace: str) -> Source:
+        """As it was kept in an archive.
+
+        Raises:
+            ExternalError: ``archive.damaged`` if it is something else.
+        """
+        fields = kept_fields(text, _SOURCE)
+        relations = [] if fields is None else fields["relations"]
+        stated = all(
+            isinstance(one, list) and [type(part) for part in one] == [int, str, int]
+            for one in relations
+        )
+        if fields is None or not stated or min(fields["cursor"], fields["next_id"]) < 0:
+            raise ExternalError(
+                f"what the archive knows of the memory behind {namespace!r} is damaged; erase that "
+                "namespace there and push the memory again",
+                "archive.damaged",
+            )
+        return cls(**{**fields, "relations": tuple(map(tuple, relations))})
 
     def not_behind(self, known: Source) -> Source:
         """This, but with a cursor no lower than that of what is known."""
@@ -178,6 +212,9 @@ class Filters:
         Raises:
             InputError: For an unknown filter or an unusable value.
         """
+        if not isinstance(given, Mapping | None):
+            message = f"filters must be a mapping, not {type(given).__name__}"
+            raise InputError(message, "input.field")
         wanted = dict(given or {})
         writer = wanted.pop("writer", None)
         if writer is not None:
@@ -185,10 +222,7 @@ class Filters:
         fields = filters_for_core(wanted) or {}
         if "speaker" in fields:
             fields["speaker"] = fields["speaker"].lower()
-        if isinstance(namespaces, str):
-            raise InputError("namespaces must be a list of names, not one name", "input.field")
-        names = None if namespaces is None else tuple(dict.fromkeys(namespaces))
-        return cls(writer=writer, namespaces=names, **fields)
+        return cls(writer=writer, namespaces=names_of(namespaces), **fields)
 
     @property
     def equalities(self) -> list[tuple[str, str]]:
@@ -214,6 +248,19 @@ class Filters:
             name in fields and _same_json(fields[name], value)
             for name, value in self.metadata.items()
         )
+
+
+def names_of(namespaces: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names of memories as a caller lists them, each once; None stands for all.
+
+    Raises:
+        InputError: If it is no list of names.
+    """
+    if isinstance(namespaces, str):
+        raise InputError("namespaces must be a list of names, not one name", "input.field")
+    if namespaces is None:
+        return None
+    return tuple(dict.fromkeys(checked_text("a namespace", name) for name in namespaces))
 
 
 def _same_json(one: Any, other: Any) -> bool:

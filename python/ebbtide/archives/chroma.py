@@ -113,10 +113,11 @@ class ChromaArchive:
             except self._missing:
                 return None
             rows = sources.get(ids=[_IDENTITY], include=["metadatas"])["metadatas"]
-            return str(rows[0]["identity"]) if rows else None
+            return str((rows[0] or {}).get("identity")) if rows else None
 
         text = self._call(found)
-        identity = agreed(None if text is None else Identity.from_json(text), wanted, self.place)
+        kept = None if text is None else Identity.from_json(text, self.place)
+        identity = agreed(kept, wanted, self.place)
         if text is not None:
             self._call(self._both)
             return identity
@@ -325,7 +326,9 @@ class ChromaArchive:
         """See :meth:`Archive.source`."""
         key = f"n:{escaped(namespace)}"
         rows = self._ask_sources("get", ids=[key], include=["metadatas"])
-        return Source.from_json(rows["metadatas"][0]["source"]) if rows["ids"] else None
+        if not rows["ids"]:
+            return None
+        return Source.from_json((rows["metadatas"][0] or {}).get("source"), namespace)
 
     def set_source(self, namespace: str, source: Source) -> None:
         """See :meth:`Archive.set_source`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbtide.archives.base import Filters
-from ebbtide.archives.records import Record, escaped, keys_of, unescaped
+from ebbtide.archives.records import Record, damaged, escaped, keys_of, unescaped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,16 +89,23 @@ def where_of(filters: Filters) -> list[dict[str, Any]]:
 
 
 def record_of(fields: Mapping[str, Any], dimension: int) -> Record:
-    """The record of its first passage's fields, checked."""
-    return Record.stored(
-        unescaped(fields["namespace"]),
-        int(fields["id"]),
-        body=base64.b85decode(fields["body"]),
-        vectors=base64.b85decode(fields["vectors"]),
-        dimension=dimension,
-        digest=bytes.fromhex(fields["hash"]),
-        writer=unescaped(fields["writer"]),
-    )
+    """The record of its first passage's fields, checked.
+
+    Raises:
+        ExternalError: ``archive.damaged`` if they are not what was put there.
+    """
+    try:
+        return Record.stored(
+            unescaped(fields["namespace"]),
+            int(fields["id"]),
+            body=base64.b85decode(fields["body"]),
+            vectors=base64.b85decode(fields["vectors"]),
+            dimension=dimension,
+            digest=bytes.fromhex(fields["hash"]),
+            writer=unescaped(fields["writer"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(str(fields.get("namespace")), fields.get("id")) from error
 
 
 def unit(vector: NDArray[np.int16]) -> NDArray[np.float32]:

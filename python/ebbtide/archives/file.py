@@ -22,8 +22,9 @@ from ebbtide.archives.base import (
     unavailable,
 )
 from ebbtide.archives.ranking import best, query_vector, rescored
-from ebbtide.archives.records import Block, Record, blocks_of, escaped, unescaped
+from ebbtide.archives.records import Block, Record, blocks_of, damaged, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
+from ebbtide.errors import InputError
 from ebbtide.inputs import positive
 from ebbtide.kernels import cosine_top_k
 
@@ -73,19 +74,23 @@ class FileArchive:
             embedding: What the caller's vectors are made with; None to take the file's.
 
         Raises:
+            InputError: For what names no file: ``""`` and ``:memory:``.
             ExternalError: ``archive.unavailable`` if it is no archive or not there.
             FingerprintError: If its vectors were made with another embedder.
         """
         self.place = str(path)
+        if self.place in ("", ":memory:"):
+            # SQLite takes these for a database that ends with the connection.
+            message = f"an archive is kept: name a file for it, not {self.place!r}"
+            raise InputError(message, "input.field")
         self._lock = threading.RLock()
-        known = Path(path).exists()
-        if not known:
-            agreed(None, embedding, self.place)
         try:
+            if not Path(path).exists():
+                agreed(None, embedding, self.place)
             self._connection = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=30
             )
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError, ValueError) as error:  # a NUL in the name, say
             raise unavailable(self.place, error) from error
         try:
             self._run("PRAGMA secure_delete = ON")
@@ -100,7 +105,8 @@ class FileArchive:
         if there:
             if self._run("PRAGMA application_id")[0][0] != _APPLICATION_ID:
                 raise unavailable(self.place, ValueError("it is no archive of ebbtide"))
-            found = Identity.from_json(self._run("SELECT identity FROM archive")[0][0])
+            rows = self._run("SELECT identity FROM archive")
+            found = Identity.from_json(rows[0][0] if rows else None, self.place)
             return agreed(found, wanted, self.place)
         identity = agreed(None, wanted, self.place)
         for statement in _TABLES.split(";")[:-1]:
@@ -114,6 +120,8 @@ class FileArchive:
                 return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise unavailable(self.place, error) from error
+        except OverflowError as error:
+            raise InputError("an id of a turn must be below 2**63", "input.field") from error
 
     @contextmanager
     def _write(self) -> Iterator[None]:
@@ -234,7 +242,7 @@ class FileArchive:
     def source(self, namespace: str) -> Source | None:
         """See :meth:`Archive.source`."""
         rows = self._run("SELECT source FROM namespace WHERE name = ?", escaped(namespace))
-        return Source.from_json(rows[0][0]) if rows else None
+        return Source.from_json(rows[0][0], namespace) if rows else None
 
     def set_source(self, namespace: str, source: Source) -> None:
         """See :meth:`Archive.set_source`."""
@@ -268,6 +276,10 @@ def _nearest(
     To make a record of a row and check its hash costs more than to compare it.
     """
     dimension = len(query)
+    for row in rows:
+        # SQLite keeps anything anywhere; one that was cut would move the others along.
+        if not isinstance(row[_VECTORS], bytes) or len(row[_VECTORS]) % (2 * dimension):
+            raise damaged(unescaped(row[0]), row[1])
     counts = [len(row[_VECTORS]) // (2 * dimension) for row in rows]
     numbers = np.frombuffer(b"".join(row[_VECTORS] for row in rows), "<i2").astype(np.int16)
     matrix = numbers.reshape(-1, dimension)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ebbtide.archives.base import Archive, Source, agreed, conflict
+from ebbtide.archives.base import Archive, Source, agreed, conflict, names_of
 from ebbtide.archives.records import BLOCK
 from ebbtide.archives.retrying import Retry
-from ebbtide.errors import ExternalError
+from ebbtide.errors import ExternalError, NotFoundError
 
 __all__ = ["Migrated", "migrate"]
 
@@ -58,6 +58,8 @@ def migrate(
         progress: Called after each request with the records read so far.
 
     Raises:
+        NotFoundError: ``not_found.namespace``: the source does not have one; nothing is
+            copied then.
         FingerprintError: If the vectors of the two were made with different embedders.
         ExternalError: ``archive.conflict`` where the target holds another memory's turns
             under a name; ``archive.damaged`` where the two differ afterwards.
@@ -71,7 +73,14 @@ def migrate(
         if progress is not None:
             progress(seen[0])
 
-    names = again(source.namespaces) if namespaces is None else namespaces
+    there = again(source.namespaces)
+    named = names_of(namespaces)
+    names = there if named is None else named
+    for name in names:
+        if name not in there:
+            listed = ", ".join(map(repr, there)) or "none"
+            message = f"{source.place} has no namespace {name!r}; there are: {listed}"
+            raise NotFoundError(message, "not_found.namespace")
     return [_one(source, target, name, again, note) for name in names]
 
 

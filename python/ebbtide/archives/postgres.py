@@ -122,7 +122,7 @@ class PostgresArchive:
 
         try:
             parts = conninfo_to_dict(self._uri)
-        except self._errors as error:
+        except (self._errors, ValueError) as error:
             raise unavailable("postgresql", error) from error
         host = parts.get("host") or "localhost"
         port = f":{parts['port']}" if parts.get("port") else ""
@@ -171,8 +171,8 @@ class PostgresArchive:
         there = connection.execute("SELECT to_regclass('ebbtide_archive')").fetchone()
         if there is not None and there[0] is not None:
             row = connection.execute("SELECT identity FROM ebbtide_archive").fetchone()
-            assert row is not None
-            identity = agreed(Identity.from_json(row[0]), wanted, self.place)
+            found = Identity.from_json(row[0] if row else None, self.place)
+            identity = agreed(found, wanted, self.place)
             self._knows_vectors(connection)
             return identity
         identity = agreed(None, wanted, self.place)
@@ -227,7 +227,7 @@ class PostgresArchive:
             "SELECT ns, source FROM ebbtide_namespace WHERE name = %s FOR UPDATE", [name]
         ).fetchone()
         assert row is not None
-        return row[0], Source.from_json(row[1])
+        return row[0], Source.from_json(row[1], namespace)
 
     def _note(self, connection: Connection[Any], ns: int, source: Source) -> None:
         connection.execute(
@@ -352,7 +352,7 @@ class PostgresArchive:
         """See :meth:`Archive.source`."""
         statement = "SELECT source FROM ebbtide_namespace WHERE name = %s"
         rows = self._all(statement, [escaped(namespace)])
-        return Source.from_json(rows[0][0]) if rows else None
+        return Source.from_json(rows[0][0], namespace) if rows else None
 
     def set_source(self, namespace: str, source: Source) -> None:
         """See :meth:`Archive.set_source`."""

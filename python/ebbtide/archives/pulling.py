@@ -17,6 +17,7 @@ from ebbtide.archives.reading import Reader, identity_of
 from ebbtide.archives.records import Record, damaged
 from ebbtide.archives.retrying import Retry
 from ebbtide.errors import NotFoundError
+from ebbtide.inputs import checked_text
 
 if TYPE_CHECKING:
     from ebbtide.memory import Memory
@@ -74,7 +75,7 @@ def pull(
 
     Raises:
         NotFoundError: If the archive has no such namespace.
-        InputError: If the store has a memory of that name.
+        InputError: If the store has a memory of that name, or a name is unusable.
         FingerprintError: If the store's settings name another embedder.
         ExternalError: ``archive.damaged`` if a turn's vectors are not what the embedder
             makes of it; the memory is in the store then.
@@ -82,7 +83,8 @@ def pull(
     from ebbtide.memory import Memory
 
     again = retry or Retry()
-    name = namespace if into is None else into
+    checked_text("namespace", namespace)
+    name = namespace if into is None else checked_text("into", into)
     source = again(archive.source, namespace)
     if source is None:
         listed = ", ".join(repr(one) for one in again(archive.namespaces)) or "none"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbtide.errors import ExternalError
+from ebbtide.inputs import checked_text, shown
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = [
     "blocks_of",
     "damaged",
     "escaped",
+    "kept_fields",
     "keys_of",
     "unescaped",
 ]
@@ -102,7 +104,7 @@ class Record:
             numbers = np.frombuffer(vectors, "<i2").astype(np.int16).reshape(-1, dimension)
             record = cls(namespace, interaction_id, raw, numbers, writer)
             sound = record.hash == digest
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             sound = False
         if not sound:
             raise damaged(namespace, interaction_id)
@@ -134,11 +136,19 @@ class Record:
         return Turn._from_core({**self.raw, **derived, "interaction_id": self.interaction_id})
 
 
-def damaged(namespace: str, interaction_id: int) -> ExternalError:
+def damaged(namespace: str, interaction_id: object) -> ExternalError:
     """The error for a record that is not what was put into the archive."""
     return ExternalError(
         f"turn {interaction_id} of {namespace!r} is damaged in the archive: its content does not "
         "match its hash; delete it there and push the memory again",
+        "archive.damaged",
+    )
+
+
+def _damaged_key(found: object) -> ExternalError:
+    return ExternalError(
+        f"a name, an id or a hash in the archive is damaged, at {shown(found)}; push the memories "
+        "to another archive",
         "archive.damaged",
     )
 
@@ -161,7 +171,11 @@ class Block:
 
 
 def blocks_of(rows: Iterable[tuple[int, bytes]]) -> list[Block]:
-    """The sums of records given as id and hash, in order of id."""
+    """The sums of records given as id and hash, in order of id.
+
+    Raises:
+        ExternalError: ``archive.damaged`` where one of them is something else.
+    """
     blocks: list[Block] = []
     for first, part in _ranges(rows):
         numbers = ",".join(str(number) for number, _ in part)
@@ -173,6 +187,8 @@ def blocks_of(rows: Iterable[tuple[int, bytes]]) -> list[Block]:
 def _ranges(rows: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[tuple[int, bytes]]]]:
     part: list[tuple[int, bytes]] = []
     for row in rows:
+        if not isinstance(row[0], int) or not isinstance(row[1], bytes):
+            raise _damaged_key(row[0])
         if part and row[0] // BLOCK != part[0][0] // BLOCK:
             yield part[0][0] // BLOCK * BLOCK, part
             part = []
@@ -182,12 +198,23 @@ def _ranges(rows: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, list[tuple
 
 
 def escaped(text: str) -> str:
-    """A text that servers which know no NUL can keep; different texts stay different."""
+    """A text that servers which know no NUL can keep; different texts stay different.
+
+    Raises:
+        InputError: If it is no text, or none that can be stored.
+    """
+    checked_text("a name in an archive", text)
     return text.replace("\\", "\\\\").replace("\0", "\\0")
 
 
 def unescaped(text: str) -> str:
-    """The text that :func:`escaped` was given."""
+    """The text that :func:`escaped` was given.
+
+    Raises:
+        ExternalError: ``archive.damaged`` if it is no text.
+    """
+    if not isinstance(text, str):
+        raise _damaged_key(text)
     if "\\" not in text:
         return text
     return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
@@ -217,3 +244,15 @@ def keys_of(record: Record) -> _Keys:
         session_id=text("session_id"),
         utc_micros=raw["utc_micros"],
     )
+
+
+def kept_fields(text: object, kinds: Mapping[str, type]) -> dict[str, Any] | None:
+    """The fields of these kinds of a JSON object; None where it lacks one."""
+    try:
+        fields = json.loads(text)  # type: ignore[arg-type]  # a server may return anything
+    except (TypeError, ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    found = {name: fields.get(name) for name in kinds}
+    return found if all(type(found[name]) is kind for name, kind in kinds.items()) else None

@@ -16,7 +16,7 @@ from ebbtide.archives.reading import Reader, identity_of
 from ebbtide.archives.records import BLOCK, Block, Record, blocks_of
 from ebbtide.archives.retrying import Retry
 from ebbtide.errors import ExternalError
-from ebbtide.inputs import positive
+from ebbtide.inputs import checked_text, positive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,15 +77,17 @@ def ship(
         progress: Called after each batch with the turns handled so far.
 
     Raises:
+        InputError: If a name is no text that can be stored.
         ExternalError: ``archive.unavailable`` where the server stays away;
             ``archive.conflict`` where the namespace holds another memory's turns.
         FingerprintError: If the archive's vectors were made with another embedder.
     """
-    name = memory.namespace if namespace is None else namespace
+    name = memory.namespace if namespace is None else checked_text("namespace", namespace)
+    by = name if writer is None else checked_text("writer", writer)
     batch_size = positive("batch_size", batch_size)
     again = retry or Retry()
     agreed(archive.identity, identity_of(memory), archive.place)
-    reader = Reader(memory, name, name if writer is None else writer)
+    reader = Reader(memory, name, by)
     source, ids = reader.source(), reader.ids()
     known = again(archive.source, name) or Source()
     missing, gone = _differences(archive, name, known, source, ids, reader, again)
