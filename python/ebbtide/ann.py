@@ -172,9 +172,16 @@ class Graphs:
         if self._folder is None or not self._folder.is_dir():
             return
         names = {self._name(first) for first in wanted}
-        for file in self._folder.iterdir():
-            if file.name.split(".")[0] not in names:
-                file.unlink()
+        for file in list(self._folder.iterdir()):
+            # A folder is none of ours.
+            if file.name.split(".")[0] in names or (file.is_dir() and not file.is_symlink()):
+                continue
+            try:
+                file.unlink(missing_ok=True)
+            except OSError as error:
+                # What the memory was asked for is committed; the next opening tries again.
+                fields = {"event": "graph.unremoved", "path": str(file)}
+                _log.warning("the graph %s could not be removed: %s", file, error, extra=fields)
 
 
 class _Segment:

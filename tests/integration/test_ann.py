@@ -95,6 +95,42 @@ def test_files_go_with_their_turns_though_graphs_are_off(
         assert files(store_path) == {}
 
 
+def test_a_folder_among_the_files_is_left_alone(graphed: Config, store_path: Path) -> None:
+    with Memory.open(store_path, config=graphed) as memory:
+        memory.add_many(said(40))
+    folder = next(store_path.parent.glob("*.ann/*"))
+    (folder / "mine").mkdir()
+    (folder / "mine" / "notes.txt").touch()
+    with Memory.open(store_path, config=graphed) as memory:
+        memory.delete(3)
+        assert len(memory) == 39
+        kept = {f"segment-{SIZE:012d}-{SIZE}", "mine"}
+        assert {path.name.split(".")[0] for path in folder.iterdir()} == kept
+        memory.delete_all()
+    assert [path.name for path in folder.iterdir()] == ["mine"]
+
+
+def test_files_that_cannot_be_removed_keep_nothing_from_being_erased(
+    graphed: Config,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(f"{path} stays")
+
+    with Memory.open(store_path, config=graphed) as memory:
+        memory.add_many(said(40))
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "unlink", refused)
+            memory.delete(3)
+        assert "could not be removed" in caplog.text
+        assert all(i != 3 for found in answers(memory) for i, _ in found)
+    # The next one to open it does.
+    with Memory.open(store_path, config=graphed):
+        assert {Path(name).stem for name in files(store_path)} == {f"segment-{SIZE:012d}-{SIZE}"}
+
+
 def test_an_erased_memory_takes_its_files_along(graphed: Config, store_path: Path) -> None:
     with Store.open(store_path, config=graphed) as store:
         for name in ("ana", "ben"):

@@ -213,8 +213,7 @@ class Filters:
             InputError: For an unknown filter or an unusable value.
         """
         if not isinstance(given, Mapping | None):
-            message = f"filters must be a mapping, not {type(given).__name__}"
-            raise InputError(message, "input.field")
+            filters_for_core(given)  # which refuses it
         wanted = dict(given or {})
         writer = wanted.pop("writer", None)
         if writer is not None:
