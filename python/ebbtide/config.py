@@ -64,6 +64,9 @@ class Config:
         _quoted(name)  # refuses what is not valid Unicode
         self.name = name
         self.embedder = embedder
+        if not isinstance(changes, Mapping | None):
+            message = f"changes take sections with their keys, not {type(changes).__name__}"
+            raise ConfigError(message, "config.type")
         self._changes = {section: _keys(section, keys) for section, keys in (changes or {}).items()}
         values = json.loads(_core.load_config(name, _to_toml(self._changes)))
         self._json = json.dumps(values)
@@ -90,7 +93,7 @@ class Config:
         """
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError, TypeError) as error:  # a NUL in the name, no name at all
             message = f"the configuration {path} cannot be read: {error}"
             raise ConfigError(message, "config.syntax") from error
         _core.load_config(preset, text)  # names the line of a syntax error
@@ -159,6 +162,9 @@ class Config:
 
 
 def _keys(section: str, keys: Any) -> dict[str, Any]:
+    if not isinstance(section, str):
+        message = f"a section's name is text, not {type(section).__name__}"
+        raise ConfigError(message, "config.type")
     if not isinstance(keys, Mapping):
         message = f"[{section}] takes keys with values, not {type(keys).__name__}"
         raise ConfigError(message, "config.type")

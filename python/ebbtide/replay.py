@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
-from ebbtide.inputs import prepare
+from ebbtide.inputs import positive, prepare, shown
 from ebbtide.mappings import turn_from
 from ebbtide.memory import Memory
 from ebbtide.observing import begin
@@ -127,7 +127,8 @@ def replay(
         memory: Where to.
         turns: The transcript, see :class:`ReplayJob`.
         batch_size: Turns committed together; the result does not depend on it.
-        workers: Processes that analyse; 1 analyses in this one, with two threads.
+        workers: Processes that analyse; 1 analyses in this one, with two threads, 0 in
+            the calling thread.
             More need the guard ``if __name__ == "__main__":`` in a script.
         progress: Called after each batch with the summary so far and its report.
         stop: Asked before each turn and after each batch; once true, what was
@@ -135,7 +136,7 @@ def replay(
 
     Raises:
         InputError: If a turn is unusable, naming where it stands; those before
-            it were kept.
+            it were kept. If ``batch_size`` or ``workers`` is no such number.
         ExternalError: ``worker.failed``: a process ended on its own; the batches
             before that were kept.
     """
@@ -165,6 +166,10 @@ def replay_all(
     Raises:
         InputError: As :func:`replay`; the jobs before have had their summaries.
     """
+    batch_size = positive("batch_size", batch_size)
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 0:
+        message = f"workers must be a whole number of at least 0, not {shown(workers)}"
+        raise InputError(message, "input.field")
     queue = _Jobs(jobs, stop or (lambda: False))
     if queue.waiting is None:
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from ebbtide.errors import InputError
+from ebbtide.inputs import checked_text
 from ebbtide.mappings import turn_from
 from ebbtide.types import Turn
 
@@ -186,7 +187,7 @@ def _value_of(line: bytes, field: str, file: Path, number: int) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and value:
-        return value
+        return checked_text(f"{file}:{number}: {field!r}", value)
     message = f"{file}:{number}: {field!r} must be text or a whole number to split by"
     raise InputError(message, "input.transcript")
 

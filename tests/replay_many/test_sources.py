@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,36 @@ def test_a_worker_refuses_to_mix_two_conversations(config: Config, tmp_path: Pat
         perform(task)
     assert caught.value.code == "store.open"
     assert not (tmp_path / "out" / "conversations").exists()
+
+
+@pytest.mark.parametrize("given", [5, [None], b"x.jsonl", None])
+def test_a_source_is_a_path(config: Config, tmp_path: Path, given: Any) -> None:
+    with pytest.raises(InputError, match="named by its path") as caught:
+        replay_many(given, tmp_path / "out", config=config, workers=1)
+    assert caught.value.code == "input.field"
+
+
+@pytest.mark.parametrize("options", [{"batch": "x"}, {"batch": 2.0}, {"workers": "2"}])
+def test_numbers_of_a_replay_are_whole(
+    config: Config, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    file = written(tmp_path / "x.jsonl", messages(0, 3))
+    with pytest.raises(InputError, match="must be a whole number of at least 1"):
+        replayed(file, tmp_path / "out", config=config, **options)
+
+
+def test_names_that_are_no_unicode(config: Config, tmp_path: Path) -> None:
+    """Of a file, they are shown as bytes; of a field, they are its file's failure."""
+    folder = tmp_path / "in"
+    written(folder / "x.jsonl", messages(0, 3)).rename(folder / os.fsdecode(b"\xff.jsonl"))
+    lines = messages(0, 2)
+    lines[1]["session_id"] = "\ud800"
+    written(folder / "bad.jsonl", lines)
+    report = replayed(folder, tmp_path / "out", config=config, split_by="session_id", batch=9)
+    told = [(one.conversation, one.code) for one in report.failures]
+    assert told == [("bad", "input.unicode")]
+    rows = read_rows(tmp_path / "out" / "conversations" / "000000.parquet")
+    assert [(row["conversation"], row["file"]) for row in rows] == [
+        ("bad", "bad.jsonl"),
+        ("\\udcff/s0", "\\udcff.jsonl"),
+    ]

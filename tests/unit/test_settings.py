@@ -62,3 +62,17 @@ def test_anything_else_is_refused_by_name(tmp_path: Path, opened: Any, given: An
         opened(tmp_path / "store.db", config=given)
     assert caught.value.code == "config.type"
     assert not (tmp_path / "store.db").exists()
+
+
+@pytest.mark.parametrize("changes", [{1: {}}, {"capacity": {1: 2}}, [1], "capacity", 7])
+def test_changes_are_sections_with_keys(changes: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Config("default", changes)
+    assert caught.value.code in ("config.type", "config.unknown_key")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800", "/no/such/file.toml", None])
+def test_a_file_that_cannot_be_read_is_named(path: Any) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        Config.load(path)
+    assert caught.value.code == "config.syntax"

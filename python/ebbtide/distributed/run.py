@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from ebbtide.config import Config
 from ebbtide.errors import InputError, StoreError
+from ebbtide.inputs import positive
 from ebbtide.opened import settings_of
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ def replay_many(
     runner = _engine(engine, scheduler, count)
     by_path = (files or ("content" if scheduler else "paths")) == "paths"
     folder = Path(os.path.abspath(out))  # noqa: PTH100
-    given = [sources] if isinstance(sources, str | Path) else sources
+    several = isinstance(sources, Iterable) and not isinstance(sources, str | bytes)
+    given: Any = sources if several else [sources]
     found = find_files(given, but=folder)
     with _alone(folder):
         listed = list(list_sources(found, split_by))
@@ -163,8 +165,8 @@ def _check(
     if files is not None and files not in FILES:
         raise InputError(f'files must be "paths" or "content", not {files!r}', "input.field")
     for name, value in (("workers", workers), ("batch", batch)):
-        if value is not None and (isinstance(value, bool) or value < 1):
-            raise InputError(f"{name} must be at least 1, not {value!r}", "input.field")
+        if value is not None:
+            positive(name, value)
 
 
 def _engine(name: str, scheduler: str | None, workers: int) -> Engine:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebbtide.errors import EbbtideError, InputError
+from ebbtide.inputs import shown
 from ebbtide.transcripts import (
     Lines,
     TurnReader,
@@ -58,10 +59,13 @@ def find_files(given: Iterable[str | Path], *, but: Path | None = None) -> list[
         but: An absolute path; what is below it is left out.
 
     Raises:
-        InputError: ``input.transcript``: one of them is, or leads to, no file.
+        InputError: ``input.transcript``: one of them is, or leads to, no file;
+            ``input.field``: it is no path.
     """
     found: set[Path] = set()
     for one in given:
+        if not isinstance(one, str | os.PathLike):
+            raise InputError(f"a transcript is named by its path, not {shown(one)}", "input.field")
         path = Path(one)
         if path.is_dir():
             files = list(_below(path))
@@ -101,10 +105,10 @@ def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator
     from ebbtide.evals.provenance import file_sha256
 
     root = Path(os.path.commonpath([path.parent for path in files]))
-    shown = [path.relative_to(root).as_posix() for path in files]
-    stems = Counter(map(_stem, shown))
+    named = [_readable(path.relative_to(root).as_posix()) for path in files]
+    stems = Counter(map(_stem, named))
     unique = UniqueNames()
-    for path, file in zip(files, shown, strict=True):
+    for path, file in zip(files, named, strict=True):
         name = _stem(file) if stems[_stem(file)] == 1 else file
         whole = Source(name, file, path, "")
         try:
@@ -114,6 +118,11 @@ def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator
             found = [replace(whole, failure=(str(error), error.code))]
         for source in found:
             yield replace(source, conversation=unique(source.conversation))
+
+
+def _readable(name: str) -> str:
+    """A file's name in Unicode; Linux takes any bytes for one."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _stem(name: str) -> str:
