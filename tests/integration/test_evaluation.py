@@ -147,6 +147,43 @@ def test_a_system_joins_a_finished_run(stub: Config, data: Path, tmp_path: Path)
     assert list(again["systems"]) == ["default"]
 
 
+def test_a_part_without_its_facts_is_made_anew(stub: Config, data: Path, tmp_path: Path) -> None:
+    out, plan = tmp_path / "run", Plan("locomo", data, ("bm25",))
+    digest = evaluate(plan, out)["digest"]
+    facts = out / "parts" / "bm25" / "00002.json"
+    facts.write_text("{")
+    with pytest.raises(InputError, match=r"00002\.json cannot be read: .*delete it") as caught:
+        evaluate(plan, out)
+    assert caught.value.code == "input.transcript"
+    facts.unlink()
+    assert evaluate(plan, out)["digest"] == digest
+
+
+def test_a_place_that_cannot_be_written_is_named(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*words: object) -> str:
+        with pytest.raises(SystemExit) as done:
+            main(["eval", *map(str, words)])
+        assert done.value.code == 1
+        return capsys.readouterr().err
+
+    run = ("locomo", "--data", data, "--system", "bm25", "-j", "1", "--out")
+    assert "[store.open]" in fails(*run, data)
+    with pytest.raises(SystemExit):
+        main(["eval", *map(str, run), str(tmp_path / "run")])
+    for report in (
+        ("--out", data),
+        ("--out", tmp_path / "report", "--results", tmp_path / "none" / "results.md"),
+    ):
+        err = fails("report", tmp_path / "run", *report)
+        assert "cannot be written" in err
+        assert "[store.open]" in err
+    kept = ("--data", data, "-j", "1", "--out", data)
+    assert "[store.open]" in fails("misses", *kept)
+    assert "[store.open]" in fails("gate", "--data", data, "-j", "1", "--plot", data)
+
+
 def test_a_peer_joins_with_what_its_environment_is(
     stub: Config, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -249,3 +250,20 @@ def test_starting_over_deletes_what_a_replay_left_and_nothing_else(
     assert (out / "turns" / "mine.txt").exists()  # no replay had been there
     replayed(sources, out, config=config, fresh=True)
     assert not (out / "turns" / "mine.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["plan.json", "report.json"])
+def test_a_full_disk_is_named(
+    config: Config, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    write = Path.write_text
+
+    def full(path: Path, *given: Any, **named: Any) -> int:
+        if path.name.startswith(name):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, *given, **named)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(StoreError, match=f"{name} cannot be written: No space left") as caught:
+        replayed(sources, tmp_path / "out", config=config)
+    assert caught.value.code == "store.open"

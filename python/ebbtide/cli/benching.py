@@ -55,6 +55,7 @@ def bench(
 
     from ebbtide.bench import Figure, Machine, run
     from ebbtide.bench.report import markdown, spoken, write_json
+    from ebbtide.evals.parts import writing
 
     command = f"ebbtide bench --turns {turns} --rounds {rounds}"
     command += "".join(f" --section {one}" for one in section or ())
@@ -65,7 +66,8 @@ def bench(
     figures = run([one.value for one in section or ()], rounds=rounds, turns=turns, progress=say)
     machine = Machine.here()
     if out is not None:
-        write_json(out, figures, machine, command)
+        with writing(out):
+            write_json(out, figures, machine, command)
     if as_json:
         rows = [figure.to_dict() for figure in figures]
         print_json({"command": command, "machine": asdict(machine), "figures": rows})

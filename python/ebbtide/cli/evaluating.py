@@ -178,11 +178,14 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write Markdown, plots and one self-contained page from results."""
+    from ebbtide.evals.parts import writing
     from ebbtide.evals.report import results_page, write_report
 
     written = write_report(runs, out)
     if results is not None:
-        results.write_text(results_page(runs), encoding="utf-8")
+        page = results_page(runs)
+        with writing(results):
+            results.write_text(page, encoding="utf-8")
         written.append(results)
     if as_json:
         print_json({"written": [str(path) for path in written]})

@@ -260,7 +260,7 @@ class _Run:
             InputError: It holds another run's parts.
         """
         from ebbtide.distributed.work import part_paths
-        from ebbtide.evals.parts import claim
+        from ebbtide.evals.parts import claim, writing
 
         claim(self._out, identity, fresh=self._fresh, folders=_FOLDERS)
         shutil.rmtree(self._out / "tmp", ignore_errors=True)  # of workers that were killed
@@ -268,7 +268,9 @@ class _Run:
             if self._is_done(number):
                 self._kept.add(number)
             else:
-                (self._out / part_paths(number)["conversations"]).unlink(missing_ok=True)
+                marked = self._out / part_paths(number)["conversations"]
+                with writing(marked):
+                    marked.unlink(missing_ok=True)
 
     def _is_done(self, number: int) -> bool:
         from ebbtide.distributed.tables import data_of, is_whole, read_rows

@@ -21,7 +21,7 @@ from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, iter_conversations
 from ebbtide.evals.metrics import Interval, bootstrap_interval, rank_metrics
-from ebbtide.evals.parts import Pool, Progress, claimed, write_json
+from ebbtide.evals.parts import Pool, Progress, claimed, read_json, write_json
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.results import DEPTH
 from ebbtide.evals.sampling import sampled
@@ -172,8 +172,7 @@ def _part(folder: Path, key: str, place: int) -> Path:
 
 
 def _read(folder: Path, key: str, place: int) -> list[_Row]:
-    found: list[_Row] = json.loads(_part(folder, key, place).read_text(encoding="utf-8"))
-    return found
+    return read_json(_part(folder, key, place), list)
 
 
 def _measure(

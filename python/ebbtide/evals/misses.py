@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +11,7 @@ from typing import Any
 
 from ebbtide.config import Config
 from ebbtide.evals.datasets import Conversation, Question, iter_conversations
-from ebbtide.evals.parts import Pool, Progress, claimed, write_json
+from ebbtide.evals.parts import Pool, Progress, claimed, read_json, write_json
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.sampling import sampled
 from ebbtide.evals.systems import evidence_limit
@@ -130,9 +129,7 @@ def find_misses(
             for number, conversation in enumerate(conversations, start=1):
                 parts.append(folder / "parts" / f"{number:05d}.json")
                 pool.submit(parts[-1:], _misses, conversation, config, k, max_tokens, parts[-1])
-        return [
-            Miss(**row) for part in parts for row in json.loads(part.read_text(encoding="utf-8"))
-        ]
+        return [Miss(**row) for part in parts for row in read_json(part, list)]
 
 
 def tally(misses: Sequence[Miss]) -> dict[str, Counter[str]]:

@@ -19,11 +19,23 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ebbtide.errors import InputError
+from ebbtide.errors import InputError, StoreError
 
-__all__ = ["Pool", "Progress", "claim", "claimed", "end_with", "into_place", "write_json"]
+__all__ = [
+    "Pool",
+    "Progress",
+    "claim",
+    "claimed",
+    "end_with",
+    "into_place",
+    "read_json",
+    "write_json",
+    "writing",
+]
+
+_Kind = TypeVar("_Kind")
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all, as far as is known."""
@@ -56,9 +68,11 @@ def claim(
 
     Raises:
         InputError: ``input.field``: it holds parts of another run; what differs is named.
+        StoreError: ``store.open``: it cannot be made or written.
     """
     path = out / _PLAN
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     # Only where a run has been: another directory's "parts" are not ours to delete.
     if fresh and path.exists():
         for name in folders:
@@ -81,7 +95,7 @@ def claimed(
     """A claimed directory; one that ends with the call where none is named.
 
     Raises:
-        InputError: As :func:`claim` does.
+        InputError: As :func:`claim` does; StoreError likewise.
     """
     if out is not None:
         claim(out, identity, fresh=fresh)
@@ -92,11 +106,49 @@ def claimed(
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON; the file is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.tmp")
-    part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    into_place(part, path)
+    """Write JSON; the file is there whole or not at all.
+
+    Raises:
+        StoreError: ``store.open``: it cannot be written.
+    """
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.tmp")
+        part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        into_place(part, path)
+
+
+def read_json(path: Path, kind: type[_Kind]) -> _Kind:
+    """What :func:`write_json` wrote: a list or a mapping.
+
+    Raises:
+        InputError: ``input.transcript``: it is missing, damaged or something else.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, kind):
+            return found
+        why: object = f"it holds no {kind.__name__}"
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or error
+    message = f"{path} cannot be read: {why}; delete it and run it again, it is made anew"
+    raise InputError(message, "input.transcript")
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Writing a file or folder that somebody named.
+
+    Raises:
+        StoreError: ``store.open``: the system refuses it.
+    """
+    try:
+        yield
+    except OSError as error:
+        blocked = isinstance(error, FileExistsError | NotADirectoryError)
+        why = "a file is in its way" if blocked else error.strerror or error
+        message = f"{place} cannot be written: {why}; make room, or name another place"
+        raise StoreError(message, "store.open") from error
 
 
 def into_place(made: Path, place: Path) -> None:
@@ -124,7 +176,7 @@ def _sync(path: Path) -> None:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (OSError, ValueError):
         found = None
     return found if isinstance(found, dict) else {}
 

@@ -228,21 +228,25 @@ def draw_events(found: Sequence[Consolidation], out: Path) -> list[Path]:
 
     Raises:
         ConfigError: ``config.model_missing``: matplotlib is not installed.
+        StoreError: ``store.open``: the folder cannot be written.
     """
+    from ebbtide.evals.parts import writing
     from ebbtide.evals.report.runs import require
 
     require("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     for one in found:
         figure = Figure(figsize=(7.6, 3.4), layout="constrained")
         FigureCanvasAgg(figure)
         _draw(figure.add_subplot(), one)
         path = out / f"recurrence-{one.conversation}.png"
-        figure.savefig(path, dpi=160, metadata={"Software": None})
+        with writing(path):
+            figure.savefig(path, dpi=160, metadata={"Software": None})
         paths.append(path)
     return paths
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from ebbtide.errors import InputError
 from ebbtide.evals.metrics import CUTOFFS
+from ebbtide.evals.parts import writing
 
 __all__ = [
     "BUDGETS",
@@ -84,6 +85,9 @@ def write_table(path: Path, kind: str, rows: Sequence[Mapping[str, Any]]) -> Non
         path: The file.
         kind: ``rows`` or ``conversations``: which columns it has.
         rows: Mappings; what one lacks is null.
+
+    Raises:
+        StoreError: ``store.open``: it cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -99,8 +103,9 @@ def write_table(path: Path, kind: str, rows: Sequence[Mapping[str, Any]]) -> Non
     schema = pa.schema([(name, types[of]) for name, of in columns.items()])
     plain = [{name: row.get(name) for name in columns} for row in rows]
     part = path.with_suffix(".tmp")
-    pq.write_table(pa.Table.from_pylist(plain, schema=schema), part)
-    part.replace(path)
+    with writing(path):
+        pq.write_table(pa.Table.from_pylist(plain, schema=schema), part)
+        part.replace(path)
 
 
 def read_table(path: Path) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, iter_conversations
 from ebbtide.evals.metrics import contains_answer, rank_metrics, to_sessions
 from ebbtide.evals.noise import RatioOf, add_noise
-from ebbtide.evals.parts import Pool, Progress, claim, write_json
+from ebbtide.evals.parts import Pool, Progress, claim, read_json, write_json
 from ebbtide.evals.provenance import code, file_sha256, fingerprint, machine, versions
 from ebbtide.evals.results import BUDGETS, DEPTH, read_table, rows_digest, write_table
 from ebbtide.evals.systems import (
@@ -124,8 +124,9 @@ def evaluate(
         The manifest.
 
     Raises:
-        InputError: The directory holds another run, the data cannot be read, or a
-            system is not known.
+        InputError: The directory holds another run, the data or a part cannot be read,
+            or a system is not known.
+        StoreError: ``store.open``: the directory cannot be written.
     """
     identity = plan.identity()
     claim(out, identity, fresh=fresh)
@@ -141,13 +142,14 @@ def evaluate(
             unresolved += len(conversation.unresolved)
             for system in plan.systems:
                 part = out / "parts" / system / names[-1]
-                pool.submit([part], _run_part, plan, system, conversation, part)
+                pool.submit(_files(part), _run_part, plan, system, conversation, part)
             if not any(turn.noise for turn in conversation.turns):
                 continue
             clean.append(names[-1])
             for system in plan.systems if plan.with_clean else ():
                 part = out / "clean" / system / names[-1]
-                pool.submit([part], _run_part, plan, system, _without_noise(conversation), part)
+                plain = _without_noise(conversation)
+                pool.submit(_files(part), _run_part, plan, system, plain, part)
     if not names:
         raise InputError(f"{plan.data.name} holds no conversation", "input.transcript")
     _merge_clean(out, clean)
@@ -199,9 +201,13 @@ def _check_peers(plan: Plan, out: Path) -> None:
             raise InputError(message, "input.field")
 
 
+def _files(part: Path) -> list[Path]:
+    """The rows of a part, and what is said of them."""
+    return [part, part.with_suffix(".json")]
+
+
 def _facts(part: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(part.with_suffix(".json").read_text(encoding="utf-8"))
-    return found
+    return read_json(part.with_suffix(".json"), dict)
 
 
 def _run_part(plan: Plan, system: str, conversation: Conversation, part: Path) -> None:

@@ -27,7 +27,7 @@ from ebbtide.evals.endtoend.prompts import prompts_sha256
 from ebbtide.evals.endtoend.protocols import Protocol
 from ebbtide.evals.endtoend.scores import TokenUse, bleu1, exact_match, token_f1
 from ebbtide.evals.endtoend.summary import summarise, summary_markdown
-from ebbtide.evals.parts import Progress, claim, write_json
+from ebbtide.evals.parts import Progress, claim, read_json, write_json, writing
 from ebbtide.evals.provenance import machine
 from ebbtide.evals.results import rows_digest
 from ebbtide.evals.run import Plan, finished
@@ -199,10 +199,11 @@ class _Begun:
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Keep a row."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as file:
-            # The line end comes first: what was cut off before stays a line of its own.
-            file.write("\n" + json.dumps(row))
+        with writing(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                # The line end comes first: what was cut off before stays a line of its own.
+                file.write("\n" + json.dumps(row))
 
     def forget(self) -> None:
         """The conversation is finished."""
@@ -303,8 +304,9 @@ def _spent(models: _Models, answerer: Usage, judge: Usage) -> dict[str, Any]:
 def _write_text(path: Path, text: str) -> None:
     """The file is there whole or not at all."""
     part = path.with_suffix(".tmp")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with writing(path):
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
 
 
 def _merge(
@@ -312,10 +314,7 @@ def _merge(
 ) -> dict[str, Any]:
     """Rows in one file and the scores of each system that has them all."""
     read = {
-        system: [
-            json.loads((out / "parts" / system / name).read_text(encoding="utf-8"))
-            for name in names
-        ]
+        system: [read_json(out / "parts" / system / name, dict) for name in names]
         for system in finished(out / "parts", names)
     }
     rows = [row for held in read.values() for part in held for row in part["rows"]]

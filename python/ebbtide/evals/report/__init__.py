@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ebbtide.evals.parts import writing
 from ebbtide.evals.report.markdown import report_markdown, results_page
 from ebbtide.evals.report.page import report_page
 from ebbtide.evals.report.plots import draw_plots
@@ -31,7 +32,7 @@ def write_report(run_dirs: Sequence[Path], out: Path) -> list[Path]:
             ``input.field``: no run was given, or a field or column is missing.
         ConfigError: ``config.model_missing``: pyarrow, matplotlib or Jinja is not
             installed (``pip install "ebbtide[eval]"``).
-        OSError: The folder cannot be written.
+        StoreError: ``store.open``: the folder cannot be written.
     """
     runs = load_runs(run_dirs)
     tables = {run.slug: all_tables(run) for run in runs}
@@ -40,7 +41,8 @@ def write_report(run_dirs: Sequence[Path], out: Path) -> list[Path]:
     files |= {plot.file: plot.png for run in runs for plot in plots[run.slug]}
     files["report.html"] = report_page(runs, tables, plots).encode()
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (out / name).write_bytes(content)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            (out / name).write_bytes(content)
     return [out / name for name in files]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ebbtide.evals.deliberation import Outcome
+from ebbtide.evals.parts import writing
 from ebbtide.evals.report.plots import INKS
 from ebbtide.evals.report.runs import require
 
@@ -21,6 +22,10 @@ def draw_escalation(found: Mapping[str, Mapping[str, Outcome]], path: Path) -> N
     Args:
         found: Outcomes by policy and category.
         path: The file.
+
+    Raises:
+        ConfigError: ``config.model_missing``: matplotlib is not installed.
+        StoreError: ``store.open``: the file cannot be written.
     """
     require("matplotlib")
     from matplotlib.figure import Figure
@@ -42,4 +47,5 @@ def draw_escalation(found: Mapping[str, Mapping[str, Outcome]], path: Path) -> N
     axes.set_ylim(0, 105)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, ncols=len(found), loc="upper right")
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    with writing(path):
+        figure.savefig(path, format="png", dpi=150, metadata={"Software": None})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide.drawing import drawing
 from ebbtide.evals.gate import Judged, Measured
+from ebbtide.evals.parts import writing
 from ebbtide.evals.report.plots import png_bytes
 from ebbtide.evals.report.runs import require
 
@@ -33,16 +34,20 @@ def draw_gate(measured: Measured, folder: Path) -> list[Path]:
 
     Raises:
         ConfigError: ``config.model_missing``: matplotlib is not installed.
+        StoreError: ``store.open``: the folder cannot be written.
     """
     require("matplotlib")
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for name, turns in itertools.groupby(measured.turns, key=lambda turn: turn.conversation):
         stem = re.sub(r"[^a-z0-9]+", "-", f"{measured.source} {name}".lower()).strip("-")
         every = list(turns)
         for kind, draw in (("signals", _signals), ("scatter", _scatter)):
             path = folder / f"{stem}-{kind}.png"
-            path.write_bytes(draw(f"{name}, {measured.source}", every))
+            picture = draw(f"{name}, {measured.source}", every)
+            with writing(path):
+                path.write_bytes(picture)
             written.append(path)
     return written
 
