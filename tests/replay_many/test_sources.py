@@ -270,3 +270,4 @@ def test_names_that_are_no_unicode(config: Config, tmp_path: Path) -> None:
         ("bad", "bad.jsonl"),
         ("\\udcff/s0", "\\udcff.jsonl"),
     ]
+    assert names(locomo(tmp_path / "made.json", "\ud800")) == ["made/\\ud800"]

@@ -253,9 +253,12 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
             parsed = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
             parsed = value
-        keys = changes
+        keys: Any = changes
         for part in section.split("."):
             keys = keys.setdefault(part, {})
+            if not isinstance(keys, dict):
+                message = f"--set {one!r} is below a setting that another --set gives a value"
+                raise typer.BadParameter(message)
         keys[key] = parsed
     return changes
 

@@ -121,7 +121,7 @@ def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator
 
 
 def _readable(name: str) -> str:
-    """A file's name in Unicode; Linux takes any bytes for one."""
+    """A name in Unicode; Linux takes any bytes for a file's, JSON any half of a pair."""
     return name.encode("utf-8", "backslashreplace").decode()
 
 
@@ -132,7 +132,7 @@ def _stem(name: str) -> str:
 def _within(whole: Source, split_by: str | None) -> Iterator[Source]:
     if check_transcript(whole.path):
         for place, transcript in enumerate(read_transcripts(whole.path)):
-            name = f"{whole.conversation}/{transcript.name}"
+            name = f"{whole.conversation}/{_readable(transcript.name or '')}"
             yield replace(whole, conversation=name, place=place)
     elif split_by is None:
         yield whole

@@ -19,7 +19,7 @@ from typing import Any
 from ebbtide import _core
 from ebbtide.config import Config
 from ebbtide.errors import InputError
-from ebbtide.evals.datasets import Conversation, Question, iter_conversations
+from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.metrics import Interval, bootstrap_interval, rank_metrics
 from ebbtide.evals.parts import Pool, Progress, claimed, read_json, write_json
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
@@ -104,7 +104,9 @@ def compare(
         (v.name, base.replace(**v.changes)) for v in [Variant(_BASE, {}), *variants]
     )
     configs = {_key(config): config for _, config in named}
-    conversations = sampled(itertools.islice(iter_conversations(data), limit), sample, seed=seed)
+    conversations = sampled(
+        itertools.islice(measured_conversations(data), limit), sample, seed=seed
+    )
     if not conversations:
         raise InputError(f"{data.name} has no question with evidence", "input.transcript")
     identity = code() | {

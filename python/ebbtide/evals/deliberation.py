@@ -18,7 +18,7 @@ from typing import Any
 
 from ebbtide.config import Config
 from ebbtide.errors import InputError
-from ebbtide.evals.datasets import Conversation, Question, iter_conversations
+from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.metrics import Interval, bootstrap_interval, contains_answer, recall_all_at
 from ebbtide.memory import Memory
 
@@ -111,7 +111,7 @@ def measure(
     Raises:
         InputError: The data cannot be read or holds no question with evidence.
     """
-    conversations = list(itertools.islice(iter_conversations(data), limit))
+    conversations = list(itertools.islice(measured_conversations(data), limit))
     context = multiprocessing.get_context("spawn")
     rows: list[Row] = []
     with ProcessPoolExecutor(workers, mp_context=context) as executor:

@@ -19,7 +19,7 @@ from typing import Any
 
 from ebbtide.config import Config
 from ebbtide.errors import InputError
-from ebbtide.evals.datasets import Conversation, iter_conversations
+from ebbtide.evals.datasets import Conversation, measured_conversations
 from ebbtide.evals.metrics import rank_metrics
 from ebbtide.evals.noise import add_noise, category_of
 from ebbtide.memory import Memory
@@ -52,7 +52,7 @@ class Source:
 
     def conversations(self, limit: int | None) -> Iterator[Conversation]:
         """The conversations, with their noise."""
-        for conversation in itertools.islice(iter_conversations(self.data), limit):
+        for conversation in itertools.islice(measured_conversations(self.data), limit):
             if self.noise is None:
                 yield conversation
             else:

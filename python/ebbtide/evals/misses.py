@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ebbtide.config import Config
-from ebbtide.evals.datasets import Conversation, Question, iter_conversations
+from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.parts import Pool, Progress, claimed, read_json, write_json
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.sampling import sampled
@@ -110,7 +110,9 @@ def find_misses(
     Raises:
         InputError: The data cannot be read, or the directory holds another run.
     """
-    conversations = sampled(itertools.islice(iter_conversations(data), limit), sample, seed=seed)
+    conversations = sampled(
+        itertools.islice(measured_conversations(data), limit), sample, seed=seed
+    )
     identity = code() | {
         "kind": "misses",
         "data": data.name,

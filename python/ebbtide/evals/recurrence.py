@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbtide.config import Config
 from ebbtide.errors import InputError
-from ebbtide.evals.datasets import Conversation, iter_conversations
+from ebbtide.evals.datasets import Conversation, measured_conversations
 from ebbtide.memory import Memory
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def calibrated(
     rows: list[list[float]] = []
     shares: list[float] = []
     units = 0
-    conversations = list(itertools.islice(iter_conversations(data), limit))
+    conversations = list(itertools.islice(measured_conversations(data), limit))
     for done, conversation in enumerate(conversations, start=1):
         with _remembered(conversation, config) as memory:
             here = int(memory.stats()["recurrence"]["units"])
@@ -179,7 +179,7 @@ def consolidations(
         limit: Most conversations.
         progress: Told of each conversation.
     """
-    conversations = list(itertools.islice(iter_conversations(data), limit))
+    conversations = list(itertools.islice(measured_conversations(data), limit))
     found: list[Consolidation] = []
     for conversation in conversations:
         with _remembered(conversation, config) as memory:

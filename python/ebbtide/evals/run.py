@@ -15,7 +15,7 @@ from typing import Any
 from ebbtide import _core
 from ebbtide.config import PRESETS
 from ebbtide.errors import InputError
-from ebbtide.evals.datasets import Conversation, Question, iter_conversations
+from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.metrics import contains_answer, rank_metrics, to_sessions
 from ebbtide.evals.noise import RatioOf, add_noise
 from ebbtide.evals.parts import Pool, Progress, claim, read_json, write_json
@@ -67,7 +67,7 @@ class Plan:
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations, with their noise."""
-        for number, conversation in enumerate(iter_conversations(self.data)):
+        for number, conversation in enumerate(measured_conversations(self.data)):
             if self.limit is not None and number >= self.limit:
                 return
             if self.noise is None:

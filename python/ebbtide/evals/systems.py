@@ -253,9 +253,12 @@ def _bm25(conversation: Conversation, options: Options) -> _Rank:
     def tokens(texts: list[str]) -> Any:
         return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
 
-    index = bm25s.BM25()
-    index.index(tokens(_spoken(conversation)), show_progress=False)
     count = len(conversation.turns)
+    index = bm25s.BM25()
+    spoken = tokens(_spoken(conversation))
+    if not any(spoken.ids):  # nothing was said, or nothing but stop words
+        return lambda question, limit: _best([0.0] * count, limit)
+    index.index(spoken, show_progress=False)
 
     def rank(question: Question, limit: int) -> list[int]:
         scores = _full_scores(index, tokens([question.text]), count)
@@ -277,6 +280,8 @@ def _dense(conversation: Conversation, options: Options) -> _Rank:
 
     from ebbtide.analysis.analyser import Analyser
 
+    if not conversation.turns:
+        return lambda question, limit: []
     reader = Analyser(options.config("default")["nlp"])
     passages = reader.passages(_spoken(conversation))
     vectors = np.vstack([p.vector for each in passages for p in each]).astype(np.float64)

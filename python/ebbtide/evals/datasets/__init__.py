@@ -23,6 +23,7 @@ from ebbtide.evals.datasets.locomo import (
 from ebbtide.evals.datasets.longmemeval import parse_longmemeval, parse_longmemeval_date
 from ebbtide.evals.datasets.types import Conversation, DatasetTurn, Question
 from ebbtide.evals.json_stream import json_values
+from ebbtide.inputs import checked_text
 
 __all__ = [
     "LOCOMO_CATEGORIES",
@@ -31,6 +32,7 @@ __all__ = [
     "Question",
     "iter_conversations",
     "load_conversations",
+    "measured_conversations",
     "parse_locomo",
     "parse_locomo_date",
     "parse_longmemeval",
@@ -62,6 +64,40 @@ def iter_conversations(path: str | Path) -> Iterator[Conversation]:
                 "nor LongMemEval (no 'haystack_sessions')",
                 "input.transcript",
             )
+
+
+def measured_conversations(path: str | Path) -> Iterator[Conversation]:
+    """Like :func:`iter_conversations`, of a file that something is to be measured on.
+
+    Raises:
+        InputError: As that does; two samples have one id (``input.field``), which no
+            table of results would tell apart, or a text is no Unicode (``input.unicode``).
+    """
+    seen: set[str] = set()
+    for conversation in iter_conversations(path):
+        if conversation.id in seen:
+            message = (
+                f"{Path(path).name}: two samples are called {conversation.id!r}; give each "
+                "an id of its own"
+            )
+            raise InputError(message, "input.field")
+        seen.add(conversation.id)
+        _check_unicode(conversation)
+        yield conversation
+
+
+def _check_unicode(conversation: Conversation) -> None:
+    where = repr(conversation.id)
+    checked_text("a sample's id", conversation.id)
+    for turn in conversation.turns:
+        checked_text(f"a turn's id in {where}", turn.external_id)
+        for text in (turn.text, turn.role, turn.speaker or "", turn.session_id):
+            # A role may be empty here; a memory says so itself.
+            checked_text(f"{where}, turn {turn.external_id}", text)
+    for question in conversation.questions:
+        checked_text(f"a question's id in {where}", question.id)
+        for text in (question.text, question.answer, question.category, *question.evidence):
+            checked_text(f"{where}, question {question.id}", text)
 
 
 def load_conversations(path: str | Path) -> list[Conversation]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ebbtide.errors import InputError
 
-__all__ = ["UniqueNames", "answer_text", "bad_date", "field", "utc"]
+__all__ = ["UniqueNames", "answer_text", "bad_date", "field", "listed", "mapped", "utc"]
 
 Kind = TypeVar("Kind")
 
@@ -54,6 +54,27 @@ def field(mapping: object, key: str, kind: type[Kind], where: str) -> Kind:
     value = mapping.get(key) if isinstance(mapping, Mapping) else None
     if not isinstance(value, kind):
         raise InputError(f"{where}: field {key!r} must be a {kind.__name__}", "input.field")
+    return value
+
+
+def listed(mapping: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    """The list in a field that may be missing.
+
+    Raises:
+        InputError: ``input.field``: it holds something else.
+    """
+    return [] if mapping.get(key) is None else field(mapping, key, list, where)
+
+
+def mapped(value: object, where: str) -> Mapping[str, Any]:
+    """The value, if it is a mapping, as a turn and a question are.
+
+    Raises:
+        InputError: ``input.field``: it is something else.
+    """
+    if not isinstance(value, Mapping):
+        kind = type(value).__name__
+        raise InputError(f"{where}: it must be a mapping, not {kind}", "input.field")
     return value
 
 

@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ebbtide.evals.datasets.fields import UniqueNames, answer_text, bad_date, field, utc
+from ebbtide.evals.datasets.fields import (
+    UniqueNames,
+    answer_text,
+    bad_date,
+    field,
+    listed,
+    mapped,
+    utc,
+)
 from ebbtide.evals.datasets.types import Conversation, DatasetTurn, Question
 
 __all__ = ["LOCOMO_CATEGORIES", "parse_locomo", "parse_locomo_date", "text_with_caption"]
@@ -50,7 +58,7 @@ def parse_locomo(sample: Mapping[str, Any]) -> Conversation:
     resolver = _DiaIds(turns)
     questions: list[Question] = []
     unresolved: list[str] = []
-    for number, qa in enumerate(sample.get("qa") or [], start=1):
+    for number, qa in enumerate(listed(sample, "qa", sample_id), start=1):
         question, missing = _locomo_question(qa, f"{sample_id}:q{number}", resolver)
         questions.append(question)
         unresolved.extend(f"{question.id}: {reference}" for reference in missing)
@@ -143,12 +151,13 @@ class _DiaIds:
 
 
 def _locomo_question(
-    qa: Mapping[str, Any], question_id: str, resolver: _DiaIds
+    raw: object, question_id: str, resolver: _DiaIds
 ) -> tuple[Question, list[str]]:
-    entries = qa.get("evidence") or []
+    qa = mapped(raw, question_id)
+    entries = qa.get("evidence")
     found: list[str] = []
     missing: list[str] = []
-    for entry in [entries] if isinstance(entries, str) else entries:
+    for entry in [entries] if isinstance(entries, str) else listed(qa, "evidence", question_id):
         hits, misses = resolver.find(str(entry))
         found.extend(hits)
         missing.extend(misses)

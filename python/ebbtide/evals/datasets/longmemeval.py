@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from ebbtide.errors import InputError
-from ebbtide.evals.datasets.fields import UniqueNames, answer_text, bad_date, field, utc
+from ebbtide.evals.datasets.fields import (
+    UniqueNames,
+    answer_text,
+    bad_date,
+    field,
+    listed,
+    mapped,
+    utc,
+)
 from ebbtide.evals.datasets.types import Conversation, DatasetTurn, Question
 
 __all__ = ["parse_longmemeval", "parse_longmemeval_date"]
@@ -31,7 +39,7 @@ def parse_longmemeval(sample: Mapping[str, Any]) -> Conversation:
     where = field(sample, "question_id", str, "LongMemEval")
     turns, gold, skipped, lost = _longmemeval_turns(sample, where)
     known = {turn.session_id for turn in turns}
-    wanted = dict.fromkeys(str(name) for name in sample.get("answer_session_ids") or [])
+    wanted = dict.fromkeys(str(name) for name in listed(sample, "answer_session_ids", where))
     category = field(sample, "question_type", str, where)
     question = Question(
         id=where,
@@ -83,8 +91,12 @@ def _longmemeval_turns(
     unique = UniqueNames()
     for timestamp, name, raw_turns in dated:
         session_id = unique(str(name))
-        for number, raw in enumerate(raw_turns, start=1):
+        if not isinstance(raw_turns, list):
+            message = f"{where}: session {session_id!r} must be a list of turns"
+            raise InputError(message, "input.field")
+        for number, given in enumerate(raw_turns, start=1):
             external_id = f"{session_id}:{number}"
+            raw = mapped(given, f"{where} {external_id}")
             text = str(raw.get("content") or "")
             empty = not text.strip()
             if raw.get("has_answer"):
