@@ -290,7 +290,7 @@ def test_every_code_has_a_case() -> None:
             "integration/test_peer.py",
             "integration/test_reading_ahead.py",
             "archives/test_contract.py",
-            "archives/test_backends.py",
+            "archives/test_damage.py",
         )
     )
     missing = set(error_codes()) - {code for code, _, _ in CASES}

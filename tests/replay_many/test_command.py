@@ -91,8 +91,8 @@ def test_options_of_two_kinds_do_not_mix(
         ({"engine": "ray"}, "engine must be"),
         ({"scheduler": "tcp://127.0.0.1:1"}, 'a scheduler goes with engine "dask"'),
         ({"files": "post"}, "files must be"),
-        ({"workers": 0}, "workers must be at least 1"),
-        ({"batch": 0}, "batch must be at least 1"),
+        ({"workers": 0}, "workers must be a whole number"),
+        ({"batch": 0}, "batch must be a whole number"),
     ],
 )
 def test_unusable_arguments_are_named(tmp_path: Path, options: dict[str, Any], said: str) -> None:
