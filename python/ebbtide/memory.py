@@ -343,13 +343,13 @@ class Memory(Reading, Closing):
 
         Turns, lineage, decisions and everything derived: nothing is computed anew when
         it is loaded, and the digest there is the digest here. The file is complete or
-        not there at all.
+        not there at all; it takes the place of an earlier export and of nothing else.
 
         Returns:
             The number of rows written.
 
         Raises:
-            StoreError: If the file cannot be written.
+            StoreError: If the file cannot be written, or is something else than an export.
         """
         self.flush()
         return self._store.export(self.namespace, os.fspath(path))

@@ -171,7 +171,7 @@ def test_links_are_not_followed_by_what_is_written(stub: Config, tmp_path: Path)
         memory = store.memory()
         memory.add_many(scripted(n) for n in range(5))
         for name in ("out.jsonl", "copy.db"):
-            (tmp_path / f"{name}.partial").symlink_to(precious)
+            (tmp_path / f"{name}.ebbtide-partial").symlink_to(precious)
         memory.export(tmp_path / "out.jsonl")
         store.backup(tmp_path / "copy.db")
         (tmp_path / "link.jsonl").symlink_to(precious)
@@ -182,7 +182,7 @@ def test_links_are_not_followed_by_what_is_written(stub: Config, tmp_path: Path)
     assert precious.read_text() == "mine"
     assert not (tmp_path / "nothing yet.db").exists()
     assert not (tmp_path / "link.jsonl").is_symlink()
-    assert not list(tmp_path.glob("*.partial"))
+    assert not list(tmp_path.glob("*-partial"))
 
 
 def test_names_of_memories_are_no_paths(stub: Config, tmp_path: Path) -> None:

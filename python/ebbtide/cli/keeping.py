@@ -55,7 +55,8 @@ def export(
     """Write one memory to a file of JSON Lines.
 
     It holds everything, what was derived from the turns too. `ebbtide load` reads it into
-    another store, where its digest is the same.
+    another store, where its digest is the same. It takes the place of an earlier export,
+    and of no other file.
     """
     with reading(store, namespace, settings_from(config), analysed=True) as memory:
         rows = memory.export(file)

@@ -1,8 +1,9 @@
 //! Looking after a store: copying it while it is used, and checking it.
 
+use super::files::{AS_NAMED, complete, from_root, new_file, partial, refuse_own};
 use super::schema::mapped;
 use super::sums::SUMMED;
-use super::transfer::{TABLES, Table, complete, new_file};
+use super::transfer::{TABLES, Table};
 use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use crate::types::Facts;
@@ -38,6 +39,8 @@ pub struct Finding {
 impl Store {
     /// Copies the store as it is now into a new file, while it is used.
     pub fn backup(&self, target: &Path) -> Result<()> {
+        refuse_own(self.path(), target)?;
+        refuse_own(self.path(), &partial(target))?;
         // Not `exists`: that follows a link to where nothing is yet.
         if target.symlink_metadata().is_ok() {
             return Err(Error::new(
@@ -48,7 +51,7 @@ impl Store {
         complete(target, |partial| {
             new_file(partial)?;
             let copied = (|| {
-                let mut copy = Connection::open(partial)?;
+                let mut copy = Connection::open_with_flags(from_root(partial), AS_NAMED)?;
                 Backup::new(&self.conn, &mut copy)?.run_to_completion(
                     PAGES,
                     Duration::from_millis(1),

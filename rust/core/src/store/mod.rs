@@ -5,6 +5,7 @@
 
 mod archive_file;
 mod care;
+mod files;
 mod gate;
 mod lock;
 mod read;
@@ -123,29 +124,13 @@ impl Store {
 
     /// Opens a store file; a writer creates it where it is missing.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Self> {
-        if path.is_dir() {
-            return Err(Error::new(
-                Code::StoreOpen,
-                format!(
-                    "{} is a folder; name a file, such as memory.db",
-                    path.display()
-                ),
-            ));
-        }
-        // SQLite would keep it in memory, where it is lost without a word.
-        if path == Path::new(":memory:") {
-            return Err(Error::new(
-                Code::StoreOpen,
-                ":memory: is not a file; name one, or use Memory.in_memory() for a memory without",
-            ));
-        }
+        refuse_no_file(path)?;
         if options.read_only {
             return Self::open_read_only(path);
         }
-        if let Some(folder) = path
-            .parent()
-            .filter(|p| !p.as_os_str().is_empty() && !p.is_dir())
-        {
+        // One lock for one file, whatever links lead to it, and from before it is made on.
+        let path = &files::real_path(path);
+        if let Some(folder) = path.parent().filter(|p| !p.is_dir()) {
             return Err(Error::new(
                 Code::StoreOpen,
                 format!(
@@ -154,10 +139,7 @@ impl Store {
                 ),
             ));
         }
-        refuse_other_files(path)?;
-        // One lock for one file, whatever links lead to it.
-        let real = path.canonicalize();
-        let path = real.as_deref().unwrap_or(path);
+        files::refuse_other_formats(path)?;
         let mut lock = WriterLock::acquire(path, &options.holder)?;
         if lock.had_store() && std::fs::metadata(path).is_ok_and(|m| m.len() == 0) {
             return Err(Error::new(
@@ -168,13 +150,14 @@ impl Store {
                 ),
             ));
         }
-        let conn = Connection::open(path).map_err(|e| open_error(path, &e))?;
+        let conn =
+            Connection::open_with_flags(path, files::AS_NAMED).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);
         prepared.map_err(|e| name_the_file(e, path))?;
         lock.note_store();
         Ok(Self {
             conn,
-            path: Some(path.into()),
+            path: Some(path.clone()),
             read_only: false,
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
@@ -189,25 +172,22 @@ impl Store {
                 format!("there is no store at {}", path.display()),
             ));
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let usable = |conn: &Connection| {
             conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| {
                 r.get::<_, i64>(0)
             })
             .is_ok()
         };
+        let rooted = files::from_root(path);
         let mut conn =
-            Connection::open_with_flags(path, flags).map_err(|e| open_error(path, &e))?;
+            Connection::open_with_flags(&rooted, flags).map_err(|e| open_error(path, &e))?;
         if !usable(&conn) {
             // In a folder that cannot be written, SQLite cannot make the shared
             // index of the WAL; without a WAL the file itself is all there is.
-            refuse_unread_log(path)?;
-            let name = path
-                .to_string_lossy()
-                .replace('%', "%25")
-                .replace('?', "%3f")
-                .replace('#', "%23");
-            let uri = format!("file:{name}?immutable=1");
+            files::refuse_unread_log(path)?;
+            let uri = files::immutable(&rooted);
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
             let still = Connection::open_with_flags(uri, flags).ok().filter(usable);
             if let Some(immutable) = still {
                 conn = immutable;
@@ -217,7 +197,7 @@ impl Store {
         schema::equip(&conn)?;
         Ok(Self {
             conn,
-            path: Some(path.into()),
+            path: Some(files::real_path(path)),
             read_only: true,
             version,
             erasures: Cell::new(0),
@@ -362,40 +342,22 @@ impl Store {
     }
 }
 
-/// Turns that are only in the log would seem not to be there.
-fn refuse_unread_log(path: &Path) -> Result<()> {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    if std::fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
-        return Err(Error::new(
-            Code::StoreOpen,
-            format!(
-                "{} has a write-ahead log, which cannot be read in a folder that cannot be written; copy both files to one that can",
-                path.display()
-            ),
-        ));
-    }
-    Ok(())
-}
-
-/// SQLite takes a short file of anything for an empty database and writes over it.
-fn refuse_other_files(path: &Path) -> Result<()> {
-    const MAGIC: &[u8] = b"SQLite format 3\0";
-    let Ok(mut file) = std::fs::File::open(path) else {
+/// Names that lead to no file: SQLite would keep a store in memory, or in a file without a
+/// name, where it is lost without a word.
+fn refuse_no_file(path: &Path) -> Result<()> {
+    let message = if path.as_os_str().is_empty() {
+        "the path of the store is empty; name a file, such as memory.db".into()
+    } else if path.is_dir() {
+        format!(
+            "{} is a folder; name a file, such as memory.db",
+            path.display()
+        )
+    } else if path == Path::new(":memory:") {
+        ":memory: is not a file; name one, or use Memory.in_memory() for a memory without".into()
+    } else {
         return Ok(());
     };
-    let mut start = Vec::new();
-    let read = std::io::Read::read_to_end(&mut std::io::Read::take(&mut file, 16), &mut start);
-    if read.is_ok() && !start.is_empty() && start != MAGIC {
-        return Err(Error::new(
-            Code::StoreOpen,
-            format!(
-                "{} is not a SQLite file and was left as it is; name another file",
-                path.display()
-            ),
-        ));
-    }
-    Ok(())
+    Err(Error::new(Code::StoreOpen, message))
 }
 
 fn open_error(path: &Path, error: &rusqlite::Error) -> Error {

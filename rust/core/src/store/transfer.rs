@@ -4,6 +4,7 @@
 //! of all before it. Keys are interaction ids: the memory may get another number in
 //! another store. Blobs are base64.
 
+use super::files::{complete, new_file, partial, refuse_others, refuse_own, unwritable};
 use super::{Namespace, Store, id_of, schema, sums};
 use crate::error::{Code, Error, Result};
 use base64::Engine as _;
@@ -19,6 +20,8 @@ const FORMAT: &str = "ebbtide-memory";
 const VERSION: u64 = 1;
 /// Longest line that is read: a turn of the greatest length with its token vectors.
 const LONGEST: u64 = 1 << 30;
+/// Longest first line: a name has no limit.
+const LONGEST_HEADER: u64 = 1 << 24;
 
 /// A table of a memory.
 pub(super) struct Table {
@@ -84,7 +87,11 @@ pub(super) const TABLES: [Table; 17] = [
 
 impl Store {
     /// Writes a memory to a file, complete or not at all; returns its number of rows.
+    /// An earlier export gives way to it, and nothing else that was there.
     pub fn export(&self, name: &str, path: &Path) -> Result<u64> {
+        refuse_own(self.path(), path)?;
+        refuse_own(self.path(), &partial(path))?;
+        refuse_others(path, is_export)?;
         // One state of the store, though another process writes meanwhile.
         let state = self.conn.unchecked_transaction()?;
         let ns = self.known_namespace(name)?;
@@ -172,7 +179,7 @@ impl Store {
             path,
         };
         let header = lines.next()?.unwrap_or_default();
-        if header.get("format").and_then(|f| f.as_str()) != Some(FORMAT) {
+        if !heads_export(&header) {
             return Err(lines.bad("it is not a memory that `ebbtide export` wrote"));
         }
         // Never by `[…]`: that panics where a key is not there.
@@ -292,6 +299,21 @@ impl Store {
     }
 }
 
+/// Whether a first line is that of an export, of any release.
+fn heads_export(header: &Map<String, serde_json::Value>) -> bool {
+    header.get("format").and_then(|f| f.as_str()) == Some(FORMAT)
+}
+
+/// Whether a file begins as an export does.
+fn is_export(path: &Path) -> bool {
+    let Ok(file) = std::fs::File::open(path) else {
+        return false;
+    };
+    let mut line = Vec::new();
+    let read = BufReader::new(file.take(LONGEST_HEADER)).read_until(b'\n', &mut line);
+    read.is_ok() && serde_json::from_slice(&line).is_ok_and(|header| heads_export(&header))
+}
+
 fn value_of(value: &serde_json::Value) -> std::result::Result<Value, String> {
     use serde_json::Value as Json;
     Ok(match value {
@@ -373,41 +395,6 @@ impl Lines<'_> {
 fn hex(hash: &Sha256) -> String {
     let bytes = hash.clone().finalize();
     bytes.iter().map(|b| format!("{b:02x}")).collect()
-}
-
-/// Writes a file under another name beside it, then gives it its own: complete or not
-/// there at all.
-pub(super) fn complete<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    let partial = Path::new(&name);
-    let written = write(partial).and_then(|value| {
-        std::fs::rename(partial, path).map_err(|e| unwritable(path, &e))?;
-        Ok(value)
-    });
-    if written.is_err() {
-        // The error to report is the first one.
-        let _ = std::fs::remove_file(partial);
-    }
-    written
-}
-
-/// A file that was not there: what a killed process left is removed, and a link that
-/// somebody put in its place is not followed.
-pub(super) fn new_file(path: &Path) -> Result<std::fs::File> {
-    let _ = std::fs::remove_file(path);
-    let made = std::fs::File::options()
-        .write(true)
-        .create_new(true)
-        .open(path);
-    made.map_err(|e| unwritable(path, &e))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(
-        Code::StoreOpen,
-        format!("{} cannot be written: {error}", path.display()),
-    )
 }
 
 #[cfg(test)]
