@@ -163,7 +163,8 @@ class Store(Closing):
         """Copy the whole store into a new file, in one state, while it is used.
 
         Raises:
-            StoreError: If the file is there already or cannot be written.
+            StoreError: If the file is there already, another store's log lies beside it, or
+                it cannot be written.
         """
         self._handle.backup(os.fspath(path))
 

@@ -165,3 +165,27 @@ def test_a_link_to_a_store_that_is_not_there_yet_is_that_store(
     assert {p.name for p in tmp_path.rglob("*.lock")} == {"memory.db.lock"}
     with Memory.open(path, config=stub) as memory:
         assert len(memory) == 1
+
+
+def test_a_backup_is_not_put_beside_the_log_of_another_store(
+    stub: Config, path: Path, tmp_path: Path
+) -> None:
+    """SQLite would read that log as the backup's own."""
+    folder = tmp_path / "restored"
+    folder.mkdir()
+    with Memory.open(tmp_path / "old.db", config=stub) as old:
+        old.add_many({"text": f"OLD {n}"} for n in range(60))
+        # What a killed writer leaves once its file was removed.
+        (folder / "memory.db-wal").write_bytes((tmp_path / "old.db-wal").read_bytes())
+    target = folder / "memory.db"
+    with Store.open(path, config=stub, read_only=True) as store:
+        for end in ("-wal", "-shm", "-journal"):
+            left = folder / f"memory.db{end}"
+            left.touch()
+            refused(lambda: store.backup(target), str(left), "remove it")
+            assert not target.exists()
+            left.unlink()
+        store.backup(target)
+        digest = store.memory().digest()
+    with Memory.open(target, config=stub) as memory:
+        assert memory.digest() == digest

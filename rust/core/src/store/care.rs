@@ -1,6 +1,6 @@
 //! Looking after a store: copying it while it is used, and checking it.
 
-use super::files::{AS_NAMED, complete, from_root, new_file, partial, refuse_own};
+use super::files::{AS_NAMED, complete, from_root, new_file, partial, refuse_logs, refuse_own};
 use super::schema::mapped;
 use super::sums::SUMMED;
 use super::transfer::{TABLES, Table};
@@ -48,6 +48,7 @@ impl Store {
                 format!("{} is there already; name a new file", target.display()),
             ));
         }
+        refuse_logs(target)?;
         complete(target, |partial| {
             new_file(partial)?;
             let copied = (|| {

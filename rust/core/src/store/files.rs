@@ -104,6 +104,22 @@ pub(super) fn refuse_others(path: &Path, replaceable: impl FnOnce(&Path) -> bool
     ))
 }
 
+/// An error where logs of a database lie beside a name that a new one is to have.
+pub(super) fn refuse_logs(path: &Path) -> Result<()> {
+    let logs = LOGS.iter().map(|end| beside(path, end));
+    match logs.into_iter().find(|p| p.symlink_metadata().is_ok()) {
+        None => Ok(()),
+        Some(log) => Err(Error::new(
+            Code::StoreOpen,
+            format!(
+                "{} is left of another store, whose turns would come back in {}; remove it, or name another file",
+                log.display(),
+                path.display()
+            ),
+        )),
+    }
+}
+
 /// Turns that are only in the log would seem not to be there.
 pub(super) fn refuse_unread_log(path: &Path) -> Result<()> {
     if std::fs::metadata(beside(path, "-wal")).is_ok_and(|m| m.len() > 0) {

@@ -145,7 +145,7 @@ impl Store {
             return Err(Error::new(
                 Code::StoreCorrupt,
                 format!(
-                    "{0} is empty, but held a store: go back to a backup, or remove {0} and {0}.lock to begin anew",
+                    "{0} is empty, but held a store: remove {0} and {0}-wal and put a backup there, or remove {0}.lock too to begin anew",
                     path.display()
                 ),
             ));
