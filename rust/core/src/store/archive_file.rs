@@ -4,7 +4,7 @@ use crate::error::{Code, Error, Result};
 use crate::types::StoredTurn;
 use serde_json::json;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Appends one RawLTMRecord (eq. 30). It is written before the transaction that
@@ -19,17 +19,54 @@ pub fn append_raw_record(path: &str, turn: &StoredTurn) -> Result<()> {
         "created_at": turn.timestamp,
         "provenance": turn.provenance,
     });
-    let written = (|| {
-        if let Some(folder) = Path::new(path).parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let mut file = File::options().create(true).append(true).open(path)?;
-        writeln!(file, "{line}")
-    })();
+    let written = append(Path::new(path), &line.to_string());
     written.map_err(|e| {
         Error::new(
             Code::StoreOpen,
-            format!("the archive file {path} (ltm.storage_path) cannot be written: {e}"),
+            format!("the archive file {path} (ltm.storage_path) cannot be written: {e}; give it room, or name another"),
         )
     })
+}
+
+/// Appends a line, whole or not at all.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = open(path)?;
+    // Two memories may have one file. Where there are no locks, it is as it was.
+    let _ = file.lock();
+    let there = file.metadata()?;
+    let (regular, length) = (there.is_file(), there.len());
+    let torn = regular && length > 0 && !ends_a_line(&mut file);
+    let begin = if torn { "\n" } else { "" };
+    let written = file.write_all(format!("{begin}{line}\n").as_bytes());
+    if written.is_err() && regular {
+        // What a full disk took of it would swallow the next line.
+        let _ = file.set_len(length);
+    }
+    written
+}
+
+/// Opens it to append, and to read where that may be: a pipe only takes, and so does a
+/// file that nobody may read.
+fn open(path: &Path) -> std::io::Result<File> {
+    let with = |read| {
+        let mut options = File::options();
+        options.read(read).create(true).append(true).open(path)
+    };
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return with(false);
+    }
+    with(true).or_else(|_| with(false))
+}
+
+/// Whether a file that is not empty ends with a line's end, as it does unless a process
+/// was killed within a line.
+fn ends_a_line(file: &mut File) -> bool {
+    let mut last = [0];
+    let read = file
+        .seek(SeekFrom::End(-1))
+        .and_then(|_| file.read_exact(&mut last));
+    read.is_err() || last == *b"\n"
 }
