@@ -470,16 +470,6 @@ def test_a_damaged_turn_is_named_and_can_be_given_up(filled: Path, config: Confi
         assert store.memory("anabel").digest() == digest
 
 
-def test_doctor_says_what_it_cannot_repair(filled: Path, config: Config) -> None:
-    with sqlite3.connect(filled) as raw:
-        raw.execute("UPDATE namespace SET next_id = 3 WHERE name = 'ana'")
-    raw.close()
-    with Store.open(filled, config=config, read_only=True) as store:
-        found = store.check()
-    assert [f.repairable for f in found] == [False]
-    assert "past the memory's counter" in found[0].what
-
-
 def test_a_flipped_page_is_found(filled: Path, config: Config) -> None:
     data = bytearray(filled.read_bytes())
     page = 4096 * (len(data) // 4096 // 2)

@@ -132,7 +132,7 @@ impl Engine {
             return Err(Error::new(
                 Code::StoreCorrupt,
                 format!(
-                    "turn {id} is past the memory's counter, {}: the file was damaged; go back to a backup",
+                    "turn {id} is past the memory's counter, {}: the file was damaged; `ebbtide doctor --repair` puts the counter right",
                     namespace.next_id
                 ),
             ));

@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
 use crate::policy::{assessment, rpe};
 use crate::score::survival;
-use crate::store::{Derived, Store, TurnRow};
+use crate::store::{Derived, IDS, Store, TurnRow};
 use crate::types::{
     AnalysedTurn, Eviction, InteractionId, NewTurn, Relation, Score, State, StoredTurn, Validity,
     WriteReport,
@@ -169,6 +169,15 @@ impl Engine {
         report: &mut WriteReport,
     ) -> Result<Option<(InteractionId, u32)>> {
         let id = self.namespace.next_id;
+        if id >= IDS {
+            // Its key would be one of another memory's.
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                format!(
+                    "the memory's counter, {id}, is past every id that a turn can have: the file was damaged; `ebbtide doctor --repair` puts the counter right"
+                ),
+            ));
+        }
         if let Some(external) = &turn.external_id
             && !store.insert_external(&self.namespace, external, id)?
         {

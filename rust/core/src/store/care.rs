@@ -4,7 +4,7 @@ use super::files::{AS_NAMED, complete, from_root, new_file, partial, refuse_logs
 use super::schema::mapped;
 use super::sums::SUMMED;
 use super::transfer::{TABLES, Table};
-use super::{Namespace, Store, id_of};
+use super::{IDS, Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
 use crate::types::Facts;
 use rusqlite::backup::Backup;
@@ -190,20 +190,28 @@ impl Store {
     }
 
     fn check_counter(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
-        let (from, to) = ns.range();
-        let last: Option<i64> = self.conn.query_row(
-            "SELECT max(key) FROM turn WHERE key >= ?1 AND key < ?2",
-            [from, to],
-            |r| r.get(0),
-        )?;
-        if let Some(key) = last.filter(|k| id_of(*k) >= ns.next_id) {
+        if let Some(key) = self.last(ns)?.filter(|k| id_of(*k) >= ns.next_id) {
             add(
                 Some(key),
                 "its id is past the memory's counter".into(),
-                false,
+                true,
+            );
+        }
+        if ns.next_id >= IDS {
+            add(
+                None,
+                "its counter is past every id that a turn can have".into(),
+                true,
             );
         }
         Ok(())
+    }
+
+    /// Key of the memory's last turn.
+    fn last(&self, ns: &Namespace) -> Result<Option<i64>> {
+        let (from, to) = ns.range();
+        let sql = "SELECT max(key) FROM turn WHERE key >= ?1 AND key < ?2";
+        Ok(self.conn.query_row(sql, [from, to], |r| r.get(0))?)
     }
 
     fn check_sums(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
@@ -299,7 +307,7 @@ impl Store {
     }
 
     /// Erases everything derived of the memories named, and rows whose turn or memory is
-    /// not there: the turns wait for their analysis then.
+    /// not there, and puts their counters right: the turns wait for their analysis then.
     pub fn erase_damaged(&mut self, names: &[String]) -> Result<()> {
         self.transaction(|store| {
             for table in TABLES.iter().filter(|t| t.name != "turn") {
@@ -317,6 +325,7 @@ impl Store {
                 let ns = store.known_namespace(name)?;
                 store.erase_derived(&ns)?;
                 store.restore_external(&ns)?;
+                store.restore_counter(ns.clone())?;
                 store.erase_unsound_kept(&ns)?;
             }
             Ok(())
@@ -340,6 +349,16 @@ impl Store {
                 &format!("DELETE FROM {table} WHERE {whose} AND ?3 > 0 AND NOT ({sound})"),
                 rusqlite::params![from, to, ns.id],
             )?;
+        }
+        Ok(())
+    }
+
+    /// The counter follows the last turn, where it is none that the memory can have had.
+    fn restore_counter(&self, mut ns: Namespace) -> Result<()> {
+        let next = self.last(&ns)?.map_or(0, |key| id_of(key) + 1);
+        if ns.next_id < next || ns.next_id >= IDS {
+            ns.next_id = next;
+            self.update_namespace(&ns)?;
         }
         Ok(())
     }

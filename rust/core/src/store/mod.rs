@@ -33,6 +33,8 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 const ID_BITS: u32 = 40;
+/// Interaction ids lie below it: one above would be a turn of another memory.
+pub const IDS: u64 = 1 << ID_BITS;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,7 @@
 //! another store. Blobs are base64.
 
 use super::files::{complete, new_file, partial, refuse_others, refuse_own, unwritable};
-use super::{Namespace, Store, id_of, schema, sums};
+use super::{IDS, Namespace, Store, id_of, schema, sums};
 use crate::error::{Code, Error, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -203,6 +203,9 @@ impl Store {
         ) else {
             return Err(lines.bad("its first line lacks a field"));
         };
+        if next_id >= IDS {
+            return Err(lines.bad("its next_id is past every id that a turn can have"));
+        }
         let name = name.map_or(stored, str::to_owned);
         self.transaction(|store| {
             if store.find_namespace(&name)?.is_some() {
@@ -280,6 +283,10 @@ impl Store {
             } else {
                 value_of(value)?
             });
+        }
+        // SQLite would give it one of its own, in whichever memory is the last.
+        if !table.namespaced && !table.keys.iter().all(|key| row.contains_key(*key)) {
+            return Err(format!("a row of {} without a turn's id", table.name));
         }
         if table.namespaced {
             names.push("namespace");
