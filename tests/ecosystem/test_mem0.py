@@ -138,6 +138,78 @@ def test_an_update_that_was_cut_short_is_finished(store_path: Path, cheap: Confi
         assert [version["event"] for version in memory.history(name)] == ["ADD", "UPDATE", "UPDATE"]
 
 
+def test_a_first_version_that_was_erased_locks_nobody_out(store_path: Path, cheap: Config) -> None:
+    with Memory(store_path, config=cheap) as memory:
+        name = memory.add("I drink tea.", user_id="ana", agent_id="cook")["results"][0]["id"]
+        memory.update(name, "I drink coffee.")
+        memory.update(name, "I drink water.")
+        memory.add("I own a cat.", user_id="ana")
+    with Store.open(store_path, config=cheap) as raw:
+        raw.memory("mem0:user_id=ana").delete(0)  # as `ebbtide delete` or `retain` does
+    with Memory(store_path, config=cheap) as memory:
+        assert texts(memory.get_all(user_id="ana")) == ["I drink water.", "I own a cat."]
+        assert texts(memory.search("What do I drink?", agent_id="cook")) == ["I drink water."]
+        item = memory.get(name)
+        assert item is not None
+        assert item["id"] == name
+        assert [version["new_memory"] for version in memory.history(name)] == [
+            "I drink coffee.",
+            "I drink water.",
+        ]
+        memory.update(name, "I drink milk.")
+        assert texts(memory.get_all(agent_id="cook")) == ["I drink milk."]
+        memory.delete(name)
+        assert memory.get(name) is None
+        memory.delete_all(user_id="ana")
+        assert texts(memory.get_all(user_id="ana")) == []
+
+
+def test_a_version_between_two_that_was_erased(store_path: Path, cheap: Config) -> None:
+    with Memory(store_path, config=cheap) as memory:
+        name = memory.add("Tea.", user_id="ana")["results"][0]["id"]
+        memory.update(name, "Rain is coming.")
+        memory.update(name, "I own a cat.")
+    with Store.open(store_path, config=cheap) as raw:
+        raw.memory("mem0:user_id=ana").delete(1)
+    with Memory(store_path, config=cheap) as memory:
+        assert texts(memory.get_all(user_id="ana")) == ["I own a cat."]
+        assert [version["new_memory"] for version in memory.history(name)] == [
+            "Tea.",
+            "I own a cat.",
+        ]
+
+
+def test_erasing_is_all_or_nothing(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = memory.add("I drink tea.", user_id="ana")["results"][0]["id"]
+    memory.update(name, "I drink coffee.")
+    one_by_one: list[object] = []
+    monkeypatch.setattr("ebbtide.memory.Memory.delete", lambda _, turn: one_by_one.append(turn))
+    memory.delete_all(user_id="ana")
+    assert memory.get(name) is None
+    other = memory.add("I drink milk.", user_id="ana")["results"][0]["id"]
+    memory.update(other, "I drink water.")
+    memory.delete(other)
+    assert memory.get(other) is None
+    assert one_by_one == []
+
+
+def test_a_turn_of_the_engines_own(store_path: Path, cheap: Config) -> None:
+    with Memory(store_path, config=cheap) as memory:
+        memory.add("I drink tea.", user_id="ana")
+    with Store.open(store_path, config=cheap) as raw:
+        raw.memory("mem0:user_id=ana").add("I live in Porto.")
+        raw.memory("mem0:user_id=ana").add("I own a cat.", metadata={"user_id": "ana", "mem0": 1})
+    with Memory(store_path, config=cheap) as memory:
+        # Of nobody's scope, unless its metadata says so.
+        assert texts(memory.get_all(user_id="ana")) == ["I drink tea.", "I own a cat."]
+        assert sorted(texts(memory.search("tea?", user_id="ana"))) == [
+            "I drink tea.",
+            "I own a cat.",
+        ]
+        memory.update("2@user_id=ana", "I own two cats.")
+        assert texts(memory.get_all(user_id="ana")) == ["I drink tea.", "I own two cats."]
+
+
 @pytest.mark.parametrize("name", ["", "7", "7@user_id=ana", "1@user_id=ana", "x@user_id=ana", "0@"])
 def test_an_unknown_id(memory: Memory, name: str) -> None:
     first = memory.add("I drink tea.", user_id="ana")["results"][0]["id"]

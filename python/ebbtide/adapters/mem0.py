@@ -27,8 +27,10 @@ from ebbtide.adapters.mem0_shapes import (
     number_of,
     own_removed,
     relink,
+    root_of,
     scope_of,
     shape,
+    version_from,
     versions_of,
     wanted_of,
 )
@@ -202,7 +204,7 @@ class Memory(Closing):
             memory, versions = self._versions(memory_id)
             old = versions[-1]
             fields = {**metadata_of(old), **own_removed(metadata or {})}
-            fields["mem0"] = {"root": number_of(versions[0]), "created": created_of(old)}
+            fields["mem0"] = {"root": root_of(old), "created": created_of(old)}
             turn = Turn(text=data, role=old.role, speaker=old.speaker)
             new = self._store_turn(memory, turn, fields, None)
             if new is None:
@@ -218,8 +220,7 @@ class Memory(Closing):
         """
         with self._lock:
             memory, versions = self._versions(memory_id)
-            for turn in reversed(versions):
-                memory.delete(turn.interaction_id)
+            memory.forget(ids=[number_of(turn) for turn in versions])
         return {"message": "Memory deleted successfully!"}
 
     def delete_all(
@@ -237,8 +238,7 @@ class Memory(Closing):
         scope = scope_of(user_id, agent_id, run_id, None)
         with self._lock:
             for memory in self._memories(scope):
-                for turn in list(matching(memory, scope)):
-                    memory.delete(turn.interaction_id)
+                memory.forget(ids=[number_of(turn) for turn in matching(memory, scope)])
         return {"message": "Memories deleted successfully!"}
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
@@ -315,13 +315,10 @@ class Memory(Closing):
         if not (number.isascii() and number.isdecimal()) or NAME + scope not in self._names():
             raise missing
         memory = self._memory(NAME + scope)
-        try:
-            root = memory.get(int(number[:18]))
-        except NotFoundError:
-            raise missing from None
-        if "root" in metadata_of(root)["mem0"]:
-            raise missing  # the number of a later version is nobody's id
-        return memory, versions_of(memory, root)
+        version = version_from(memory, int(number[:18]))
+        if version is None:  # as for the number of a later version, which is nobody's id
+            raise missing
+        return memory, versions_of(memory, version)
 
     def _ranked(
         self, memory: engine.Memory, query: str, scope: Mapping[str, Any], wanted: int

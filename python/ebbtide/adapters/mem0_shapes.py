@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ebbtide.errors import InputError
+from ebbtide.errors import InputError, NotFoundError
 from ebbtide.inputs import shown
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
@@ -21,8 +21,10 @@ __all__ = [
     "number_of",
     "own_removed",
     "relink",
+    "root_of",
     "scope_of",
     "shape",
+    "version_from",
     "versions_of",
     "wanted_of",
 ]
@@ -86,9 +88,21 @@ def number_of(turn: Turn) -> int:
     return turn.interaction_id
 
 
+def _kept(turn: Turn) -> Mapping[str, Any]:
+    """What this facade keeps with a turn; nothing where the turn came in another way."""
+    kept = metadata_of(turn).get("mem0")
+    return kept if isinstance(kept, Mapping) else {}
+
+
 def root_of(turn: Turn) -> int:
-    """The interaction id of the first version of a turn's memory."""
-    return int(metadata_of(turn)["mem0"].get("root", number_of(turn)))
+    """The interaction id that a turn's memory began with; its turn may be erased since."""
+    root = _kept(turn).get("root")
+    return root if isinstance(root, int) else number_of(turn)
+
+
+def is_later(turn: Turn) -> bool:
+    """Whether a turn is a version that took the place of another."""
+    return root_of(turn) != number_of(turn)
 
 
 def id_of(memory: Memory, turn: Turn) -> str:
@@ -98,7 +112,7 @@ def id_of(memory: Memory, turn: Turn) -> str:
 
 def created_of(turn: Turn) -> Any:
     """When the first version was stored."""
-    return metadata_of(turn)["mem0"].get("created", turn.timestamp)
+    return _kept(turn).get("created", turn.timestamp)
 
 
 def matching(memory: Memory, scope: Mapping[str, Any]) -> Iterator[Turn]:
@@ -109,28 +123,42 @@ def matching(memory: Memory, scope: Mapping[str, Any]) -> Iterator[Turn]:
             yield turn
 
 
-def versions_of(memory: Memory, root: Turn) -> list[Turn]:
-    """The versions of a memory from its first one on, oldest first."""
-    number = number_of(root)
-    later = (turn for turn in memory.history(number) if number_of(turn) != number)
-    return [root, *(turn for turn in later if root_of(turn) == number)]
+def version_from(memory: Memory, root: int) -> Turn | None:
+    """A version of the memory that began with a turn; None if there is no such memory.
+
+    The first version may have been erased on its own, by ``ebbtide retain``, say: what is
+    left keeps the id that callers hold.
+    """
+    try:
+        first = memory.get(root)
+    except NotFoundError:
+        return next((turn for turn in memory.turns(first=root) if root_of(turn) == root), None)
+    return None if is_later(first) else first
+
+
+def versions_of(memory: Memory, version: Turn) -> list[Turn]:
+    """What is there of a version's memory, oldest first; never empty."""
+    root = root_of(version)
+    return [turn for turn in memory.history(number_of(version)) if root_of(turn) == root]
 
 
 def relink(memory: Memory) -> None:
-    """Relate versions to those they replaced, where a process ended just before it did."""
+    """Relate versions to those they replaced, where they are not.
+
+    A process may have ended just before it did, or a version between two was erased.
+    """
     newest: dict[int, int] = {}
     for turn in memory.turns():
         number, root = number_of(turn), root_of(turn)
-        if number != root:
-            versions = versions_of(memory, memory.get(root))
-            if number not in map(number_of, versions):
-                memory.relate(number, "supersedes", newest[root])
+        before = newest.get(root)
+        if before is not None and before not in map(number_of, versions_of(memory, turn)):
+            memory.relate(number, "supersedes", before)
         newest[root] = number
 
 
 def is_current(memory: Memory, turn: Turn) -> bool:
     """Whether no later version of the same memory replaced it."""
-    return number_of(versions_of(memory, memory.get(root_of(turn)))[-1]) == number_of(turn)
+    return number_of(versions_of(memory, turn)[-1]) == number_of(turn)
 
 
 def current(memory: Memory, turns: Iterable[Turn]) -> Iterator[Turn]:
@@ -148,7 +176,7 @@ def shape(memory: Memory, turn: Turn) -> dict[str, Any]:
         "memory": turn.text,
         "hash": turn.record_id,
         "created_at": created_of(turn),
-        "updated_at": turn.timestamp if "root" in metadata["mem0"] else None,
+        "updated_at": turn.timestamp if is_later(turn) else None,
         "role": turn.role,
         "validity": turn.validity,
     }
