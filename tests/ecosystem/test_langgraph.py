@@ -103,6 +103,35 @@ def test_filters_limit_and_offset(store: EbbtideStore) -> None:
         store.search(ANA, filter={"n": {"$in": [1]}})
 
 
+def test_a_large_namespace_is_found_whole_and_once(stub: Config, store_path: Path) -> None:
+    names = [f"k{n}" for n in range(300)]
+    with EbbtideStore.open(store_path, config=stub) as store:
+        day = "I went to the market on day {} and bought apples."
+        for n, name in enumerate(names):
+            store.put(ANA, name, {"text": day.format(n), "part": n % 7})
+        ask = "apples from the market"
+        pages = [store.search(ANA, query=ask, limit=20, offset=o) for o in range(0, 300, 20)]
+        order = [key for page in pages for key in keys(page)]
+        assert sorted(order) == sorted(names)
+        for limit in (1, 7, 64, 65, 200, 299, 1000):
+            assert keys(store.search(ANA, query=ask, limit=limit)) == order[:limit]
+        part = [key for key in order if int(key[1:]) % 7 == 0]
+        for limit, offset in ((10, 0), (10, 10), (10, 40), (100, 3)):
+            found = store.search(ANA, query=ask, filter={"part": 0}, limit=limit, offset=offset)
+            assert keys(found) == part[offset : offset + limit]
+
+
+def test_items_with_the_same_words_are_found_each(store: EbbtideStore) -> None:
+    for n in range(3):
+        store.put(ANA, f"same{n}", {"text": "I drink green tea.", "n": n})
+    store.put(ANA, "other", {"text": "I live in Porto."})
+    store.put(ANA, "hidden", {"text": "Tea."}, index=False)
+    found = store.search(ANA, query="Which tea do I drink?")
+    assert sorted(keys(found)) == ["hidden", "other", "same0", "same1", "same2"]
+    assert len({item.score for item in found if item.key.startswith("same")}) == 1
+    assert found[-1].key == "hidden"
+
+
 def test_what_is_read_of_a_value(store: EbbtideStore) -> None:
     store.put(ANA, "secret", {"text": "The code is 4711."}, index=False)
     store.put(ANA, "tea", {"title": "Tea", "notes": [{"say": "Oolong"}, {"say": "Sencha"}]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,35 @@ def test_filters(memory: Memory) -> None:
     assert texts(memory.get_all(user_id="ana", filters={"n": 1})) == ["Note 1.", "Note 3."]
     assert len(memory.search("note?", user_id="ana", filters={"n": 0}, limit=2)["results"]) == 2
     assert texts(memory.get_all(user_id="ana", limit=2)) == ["Note 0.", "Note 1."]
+
+
+def test_many_memories_are_found_whole_and_once(stub: Config, store_path: Path) -> None:
+    with Memory(store_path, config=stub) as memory:
+        names: list[str] = []
+        for n in range(240):
+            added = memory.add(f"On day {n} I bought apples.", user_id="ana", metadata={"n": n % 2})
+            names.append(added["results"][0]["id"])
+        for name in names[::3]:
+            memory.update(name, f"Corrected: {name} was a market day.")
+
+        def ids(**asked: Any) -> list[str]:
+            found = memory.search("apples from the market", user_id="ana", **asked)
+            return [item["id"] for item in found["results"]]
+
+        order = ids(limit=1000)
+        assert sorted(order) == sorted(names)
+        for limit in (1, 40, 64, 65, 239):
+            assert ids(limit=limit) == order[:limit]
+        half = [name for name in order if int(name.partition("@")[0]) % 2]
+        assert sorted(ids(limit=1000, filters={"n": 1})) == sorted(half)
+
+
+def test_memories_with_the_same_words_are_found_each(memory: Memory) -> None:
+    for _ in range(2):
+        memory.add("I drink green tea.", user_id="ana")
+    found = memory.search("Which tea do I drink?", user_id="ana")["results"]
+    assert [item["id"] for item in found] == ["0@user_id=ana", "1@user_id=ana"]
+    assert found[0]["score"] == found[1]["score"] > 0
 
 
 def test_update_keeps_the_id_and_a_history(memory: Memory) -> None:

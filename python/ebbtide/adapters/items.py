@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from ebbtide.adapters.ranking import ranked
 from ebbtide.adapters.texts import leaves, stored_text
 from ebbtide.extras import MissingExtraError
 from ebbtide.memory import Memory
@@ -147,7 +148,7 @@ class Items:
         found: list[tuple[Item, float | None]] = []
         if wanted < 1:
             return found
-        for turn, score in self._ranked(query, wanted, narrow=bool(filters)):
+        for turn, score in self._ranked(query):
             item = self._item(turn)
             if fits(item.value, filters or {}):
                 found.append((item, score))
@@ -155,26 +156,15 @@ class Items:
                     break
         return found
 
-    def _ranked(
-        self, query: str | None, wanted: int, *, narrow: bool
-    ) -> Iterator[tuple[Turn, float | None]]:
+    def _ranked(self, query: str | None) -> Iterator[tuple[Turn, float | None]]:
         if not query or not query.strip():
             yield from ((turn, None) for turn in self._memory.turns())
             return
-        # A filter may turn away any number: ask for more until there are enough.
-        limit, seen = wanted * 4 if narrow else wanted, 0
-        while True:
-            evidence = self._memory.retrieve(
-                query, limit=limit, filters={"metadata": {"indexed": True}}
-            )
-            yield from ((found.turn, found.confidence) for found in evidence[seen:])
-            seen = len(evidence)
-            if seen < limit:
-                break
-            limit *= 4
-        for turn in self._memory.turns():
-            if not (turn.metadata or {})["indexed"]:
-                yield turn, None
+        yield from ranked(self._memory, query, {"indexed": True}, lambda: self._turns(indexed=True))
+        yield from ((turn, None) for turn in self._turns(indexed=False))
+
+    def _turns(self, *, indexed: bool) -> Iterator[Turn]:
+        return (turn for turn in self._memory.turns() if _parts(turn)[1]["indexed"] is indexed)
 
     def _item(self, turn: Turn) -> Item:
         _, metadata = _parts(turn)

@@ -34,6 +34,7 @@ from ebbtide.adapters.mem0_shapes import (
     versions_of,
     wanted_of,
 )
+from ebbtide.adapters.ranking import ranked
 from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError, NotFoundError
@@ -154,7 +155,7 @@ class Memory(Closing):
         wanted = wanted_of(top_k, limit)
         with self._lock:
             each = [
-                islice(self._ranked(memory, query, scope, wanted), wanted)
+                islice(_ranked(memory, query, scope), wanted)
                 for memory in self._memories(scope)
             ]
             # Confidence is comparable between memories; each keeps its own order.
@@ -320,17 +321,11 @@ class Memory(Closing):
             raise missing
         return memory, versions_of(memory, version)
 
-    def _ranked(
-        self, memory: engine.Memory, query: str, scope: Mapping[str, Any], wanted: int
-    ) -> Iterator[dict[str, Any]]:
-        """Memories as evidence, best first; versions that were replaced are passed over."""
-        limit, seen = wanted, 0
-        while True:
-            found = memory.retrieve(query, limit=limit, filters={"metadata": dict(scope)})
-            for item in found[seen:]:
-                if item.turn.validity == "current" or is_current(memory, item.turn):
-                    yield {**shape(memory, item.turn), "score": item.confidence}
-            seen = len(found)
-            if seen < limit:
-                return
-            limit *= 2
+
+def _ranked(
+    memory: engine.Memory, query: str, scope: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Memories as evidence, best first; versions that were replaced are passed over."""
+    for turn, score in ranked(memory, query, scope, lambda: matching(memory, scope)):
+        if turn.validity == "current" or is_current(memory, turn):
+            yield {**shape(memory, turn), "score": score or 0.0}
