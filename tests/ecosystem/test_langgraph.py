@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -194,6 +195,47 @@ def test_time_to_live(store_path: Path, cheap: Config, clock: Clock) -> None:
         assert keys(store.search(ANA)) == ["kept"]
     with EbbtideStore.open(store_path, config=cheap, clock=clock) as store:
         assert keys(store.search(ANA)) == ["kept"]
+
+
+def test_a_time_to_live_beyond_the_calendar_is_for_ever(
+    store_path: Path, cheap: Config, clock: Clock
+) -> None:
+    with EbbtideStore.open(store_path, config=cheap, clock=clock) as store:
+        for n, ttl in enumerate((10**9, 10**10, sys.maxsize, 10**30, 1e300, float("inf"))):
+            store.put(ANA, f"k{n}", {"text": "Tea."}, ttl=ttl)
+        clock.forward(60 * 24 * 365 * 1000)
+        assert len(store.search(ANA, refresh_ttl=True)) == 6
+        store.put(LUIS, "k", {"text": "Tea."}, ttl=-(10**10))
+        assert store.search(LUIS) == []
+    with EbbtideStore.open(store_path, config=cheap, clock=clock) as store:
+        assert len(store.search(ANA)) == 6
+
+
+@pytest.mark.parametrize("ttl", ["x", "5", True, [1], float("nan")])
+def test_a_time_to_live_that_is_no_number(store: EbbtideStore, ttl: Any) -> None:
+    store.put(ANA, "k", {"text": "Tea."})
+    with pytest.raises(InputError, match="ttl"):
+        store.put(ANA, "k", {"text": "Coffee."}, ttl=ttl)
+    assert [item.value for item in store.search(ANA)] == [{"text": "Tea."}]
+    with pytest.raises(InputError, match="ttl"):
+        store.put(LUIS, "k", {"text": "Coffee."}, ttl=ttl)
+    assert store.list_namespaces() == [ANA]
+
+
+@pytest.mark.parametrize("ttl", ["x", 10**10])
+def test_an_unusable_time_to_live_that_was_stored_is_for_ever(
+    store_path: Path, cheap: Config, ttl: Any
+) -> None:
+    with EbbtideStore.open(store_path, config=cheap) as store:
+        store.put(ANA, "k", {"text": "Tea."}, ttl=5)
+    with Store.open(store_path, config=cheap) as raw:
+        memory = raw.memory("langgraph:users.ana")
+        metadata = memory.get(0).metadata
+        assert metadata is not None
+        memory.add("Tea.", metadata={**metadata, "ttl": ttl})
+    with EbbtideStore.open(store_path, config=cheap) as store:
+        assert keys(store.search(ANA)) == ["k"]
+        store.delete(ANA, "k")
 
 
 def test_it_is_there_after_reopening(store_path: Path, cheap: Config) -> None:

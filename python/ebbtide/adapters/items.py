@@ -9,7 +9,9 @@ from typing import Any
 
 from ebbtide.adapters.ranking import ranked
 from ebbtide.adapters.texts import leaves, stored_text
+from ebbtide.errors import InputError
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import shown
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
@@ -53,11 +55,15 @@ class Items:
         """Number of items."""
         return len(self._ids)
 
-    def _know(self, key: str, number: int, used: datetime, ttl: float | None) -> None:
+    def _know(self, key: str, number: int, used: datetime, ttl: Any) -> None:
         self._ids[key] = number
+        self._date(key, used, ttl)
+
+    def _date(self, key: str, used: datetime, ttl: Any) -> None:
         self._expiry.pop(key, None)
-        if ttl is not None:
-            self._expiry[key] = (used + timedelta(minutes=ttl), ttl)
+        end = _end(used, ttl)
+        if end is not None:
+            self._expiry[key] = (end, ttl)
 
     def expire(self, now: datetime) -> None:
         """Erase the items whose time is over."""
@@ -67,8 +73,7 @@ class Items:
     def touch(self, key: str, now: datetime, *, refresh: bool) -> None:
         """Start an item's time to live anew, where it has one."""
         if refresh and key in self._expiry:
-            ttl = self._expiry[key][1]
-            self._expiry[key] = (now + timedelta(minutes=ttl), ttl)
+            self._date(key, now, self._expiry[key][1])
 
     def get(self, key: str, now: datetime, *, refresh: bool) -> Item | None:
         """One item by its key."""
@@ -98,8 +103,12 @@ class Items:
             ttl: Minutes to live, None for ever.
 
         Raises:
-            InputError: If the value is no JSON; the old item stays.
+            InputError: If the value is no JSON, or the minutes are no number; the old
+                item stays.
         """
+        _check_minutes(ttl)
+        # Whatever may fail comes before the turn is stored: what is stored must be readable.
+        lasting = ttl if _end(now, ttl) is not None else None
         old = self._ids.get(key)
         created = now.isoformat()
         if old is not None:
@@ -117,12 +126,12 @@ class Items:
                 "value": value,
                 "created": created,
                 "updated": now.isoformat(),
-                "ttl": ttl,
+                "ttl": lasting,
                 "indexed": indexed,
             },
         )
         # The new one is there before the old one goes: no moment without the item.
-        self._know(key, self._memory.stats()["next_id"] - 1, now, ttl)
+        self._know(key, self._memory.stats()["next_id"] - 1, now, lasting)
         if old is not None:
             self._memory.delete(old)
 
@@ -181,6 +190,25 @@ def _parts(turn: Turn) -> tuple[int, Mapping[str, Any]]:
     assert turn.interaction_id is not None
     assert turn.metadata is not None
     return turn.interaction_id, turn.metadata
+
+
+def _check_minutes(ttl: Any) -> None:
+    number = isinstance(ttl, int | float) and not isinstance(ttl, bool) and ttl == ttl
+    if ttl is not None and not number:
+        message = f"ttl must be a number of minutes or None, not {shown(ttl)}"
+        raise InputError(message, "input.field")
+
+
+def _end(used: datetime, ttl: Any) -> datetime | None:
+    """When the time of an item is over; None for never, as after the last year there is."""
+    if ttl is None:
+        return None
+    try:
+        return used + timedelta(minutes=ttl)
+    except OverflowError:
+        return None if ttl > 0 else used
+    except (TypeError, ValueError):  # no number; earlier versions stored such an item
+        return None
 
 
 def fits(value: Any, wanted: Any) -> bool:

@@ -155,8 +155,7 @@ class Memory(Closing):
         wanted = wanted_of(top_k, limit)
         with self._lock:
             each = [
-                islice(_ranked(memory, query, scope), wanted)
-                for memory in self._memories(scope)
+                islice(_ranked(memory, query, scope), wanted) for memory in self._memories(scope)
             ]
             # Confidence is comparable between memories; each keeps its own order.
             found = heapq.merge(*each, key=lambda item: -float(item["score"]))
