@@ -255,6 +255,7 @@ class _Run:
         summary = self._summary
         summary.note(report)
         summary.turns += turns
+        self.checked.stored(turns)
         summary.skipped = self.checked.skipped
         summary.seconds = self._clock.seconds()
         if self._job.progress is not None:
@@ -302,6 +303,13 @@ class _Checked:
         self._turns = turns
         self._stop = stop
         self._rendered = 0
+        self._read_ids: deque[str | None] = deque()
+        self._on_the_way: dict[str | None, str] = {}
+
+    def stored(self, turns: int) -> None:
+        """So many more of the turns that were read are stored now."""
+        for _ in range(turns):
+            self._on_the_way.pop(self._read_ids.popleft(), None)
 
     @property
     def skipped(self) -> int:
@@ -321,6 +329,8 @@ class _Checked:
                 if getattr(self._turns, "local", False):
                     self._same(turn, prepared.text)
                 self.read += 1
+                self._read_ids.append(turn.external_id)
+                self._on_the_way[turn.external_id] = prepared.text
                 yield turn
             self.ended = True
         except EbbtideError as error:
@@ -337,13 +347,20 @@ class _Checked:
 
     def _same(self, turn: Turn, text: str) -> None:
         """Refuse another conversation's turn that would pass for a known one."""
-        try:
-            stored = self._memory.get(external_id=turn.external_id)
-        except NotFoundError:
-            return
-        if stored.text != text:
+        known = self._known(turn.external_id)
+        if known is not None and known != text:
             message = (
                 f"a turn {turn.external_id!r} with another text is stored, from another file or "
-                "another state of this one; replay it into another namespace"
+                "another state of this one, or stands in this one before; "
+                "replay it into another namespace, or give each an id of its own"
             )
             raise InputError(message, "input.transcript")
+
+    def _known(self, external_id: str | None) -> str | None:
+        """The text of a turn that is stored or will be in a moment."""
+        if external_id in self._on_the_way:
+            return self._on_the_way[external_id]
+        try:
+            return self._memory.get(external_id=external_id).text
+        except NotFoundError:
+            return None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, Memory, Store
+from ebbtide import Config, InputError, Memory, Store
 from ebbtide.cli import main
 from ebbtide.importers import read
 from ebbtide.replay import replay
@@ -224,3 +224,26 @@ def test_a_position_that_holds_another_text_is_refused(tmp_path: Path, stub: Con
         # With an id of its own it is the same message, whatever its text.
         written(path, [{"role": "user", "content": "other", "id": "m"}])
         assert replay(memory, read("openai", path)).accepted == 1
+
+
+@pytest.mark.parametrize("between", [0, 1, 200])
+@pytest.mark.parametrize("same", [True, False])
+def test_a_conversation_id_that_comes_twice(
+    tmp_path: Path, stub: Config, between: int, same: bool
+) -> None:
+    said = ["My cat is Tom.", *(f"It is {n}." for n in range(between))]
+    said.append("My cat is Tom." if same else "My dog is Rex.")
+    names = ["s", *map(str, range(between)), "s"]
+    chats = [
+        {"id": name, "conversations": [{"from": "human", "value": text}]}
+        for name, text in zip(names, said, strict=True)
+    ]
+    path = written(tmp_path / "chats.json", chats)
+    with Memory.in_memory(config=stub) as memory:
+        if same:
+            summary = replay(memory, read("sharegpt", path))
+            assert (summary.accepted, summary.duplicates) == (between + 1, 1)
+        else:
+            with pytest.raises(InputError, match="another text is stored"):
+                replay(memory, read("sharegpt", path))
+            assert len(memory) == between + 1
