@@ -179,6 +179,35 @@ def test_an_empty_memory_says_so(server: MCPServer[Any]) -> None:
     assert "nothing yet" in block
 
 
+def test_a_block_that_is_too_small_for_any_turn(server: MCPServer[Any], memory: Memory) -> None:
+    memory.add("I live in Porto.")
+
+    async def main() -> str:
+        async with Client(server) as client:
+            asked = {"question": "Where does Ana live?", "max_tokens": 1}
+            block = await client.call_tool("context", asked)
+            return str(block.content[0].text)
+
+    text = asyncio.run(main())
+    assert "nothing yet" not in text
+    assert "max_tokens" in text
+
+
+@pytest.mark.parametrize("tool", ["explain", "history", "forget"])
+def test_true_and_false_are_no_ids(server: MCPServer[Any], memory: Memory, tool: str) -> None:
+    memory.add("I live in Porto.")
+    memory.add("I drink tea.")
+
+    async def main() -> None:
+        async with Client(server) as client:
+            for wrong in (False, True):
+                answer = await client.call_tool(tool, {"interaction_id": wrong})
+                assert "interaction_id" in failure(answer)
+
+    asyncio.run(main())
+    assert len(memory) == 2
+
+
 def test_resources(server: MCPServer[Any], memory: Memory) -> None:
     memory.add("I live in Porto.")
 

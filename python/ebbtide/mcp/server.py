@@ -26,7 +26,7 @@ try:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
     from mcp.types import ToolAnnotations
-    from pydantic import Field
+    from pydantic import Field, StrictInt
 except ImportError as error:
     raise MissingExtraError(error, "mcp") from error
 
@@ -48,7 +48,8 @@ _ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_worl
 
 _Question = Annotated[str, Field(description="The question, in full words, with the names in it.")]
 _Id = Annotated[
-    int | None, Field(description="The turn's interaction_id, as recall and remember give it.")
+    StrictInt | None,
+    Field(description="The turn's interaction_id, as recall and remember give it."),
 ]
 _ExternalId = Annotated[str | None, Field(description="Or the turn's external_id.")]
 _Speaker = Annotated[str | None, Field(description="Only turns of this speaker.")]
@@ -191,7 +192,11 @@ def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
     ) -> str:
         """One block of text for a prompt: what answers the question, then the recent turns."""
         found = memory.render_context(question, max_tokens=max_tokens, query_time=query_time)
-        return found or "The memory holds nothing yet."
+        if found:
+            return found
+        if not memory.stats()["turns"]:
+            return "The memory holds nothing yet."
+        return "No turn fits into max_tokens; ask again with more, or without it."
 
     @server.tool(annotations=_READS)
     @_actionable
