@@ -36,7 +36,7 @@ _T = TypeVar("_T", Memory, AsyncMemory, Store)
 _COMMITS = "store"
 """One batch written: it is counted, and has no span beside that of its call."""
 
-_DELETES = ("delete", "delete_all")
+_DELETES = ("delete", "delete_all", "forget", "retain")
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 """Upper bounds of the buckets of a duration."""

@@ -140,6 +140,22 @@ def test_metrics_say_what_the_reports_say(stub: Config, seen: Seen) -> None:
     assert seen.value("ebbtide.tokens.active") == 0
 
 
+def test_tokens_go_with_what_is_erased(stub: Config, seen: Seen) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        seen.watch(memory)
+        memory.add_many(TURNS)
+        tokens = memory.stats()["active_tokens"]
+        for erase in (
+            lambda: memory.forget(ids=[0]),
+            lambda: memory.retain(max_records=2),
+            lambda: memory.delete(4),
+        ):
+            erase()
+            assert tokens > memory.stats()["active_tokens"] > 0
+            tokens = memory.stats()["active_tokens"]
+            assert seen.value("ebbtide.tokens.active") == tokens
+
+
 def test_journalled_turns_are_counted_once(stub: Config, seen: Seen, store_path: Path) -> None:
     with Memory.open(store_path, config=stub) as memory:
         seen.watch(memory)
