@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -74,6 +75,36 @@ def test_items_come_back_as_they_were(memory: Memory) -> None:
 
     asyncio.run(main())
     assert len(memory) == 1
+
+
+def test_items_are_popped_once_each(memory: Memory) -> None:
+    texts = [f"Item {n}." for n in range(8)]
+    asyncio.run(
+        EbbtideSession("s1", memory).add_items([{"role": "user", "content": t} for t in texts])
+    )
+    together = threading.Barrier(4)
+    delete = memory.delete
+
+    def after_all_have_looked(turn: Any) -> None:
+        together.wait(30)
+        delete(turn)
+
+    async def main() -> list[Any]:
+        session = EbbtideSession("s1", memory)
+        return await asyncio.gather(*(session.pop_item() for _ in range(4)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(together, "wait", _first_only(together.wait, 4))
+        patch.setattr(memory, "delete", after_all_have_looked)
+        popped = asyncio.run(main())
+    assert sorted(item["content"] for item in popped) == texts[4:]
+    assert [turn.text for turn in memory.turns()] == texts[:4]
+
+
+def _first_only(wait: Callable[[float], int], times: int) -> Callable[[float], object]:
+    """Waits the first few times; those who were too late need not do it again."""
+    left = iter(range(times))
+    return lambda seconds: None if next(left, None) is None else wait(seconds)
 
 
 def test_what_is_read_of_an_item(memory: Memory) -> None:

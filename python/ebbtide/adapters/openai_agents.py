@@ -9,6 +9,7 @@ from typing import Any, cast
 from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.sessions import clear_session, session_turns
 from ebbtide.adapters.texts import parts_text, stored_text
+from ebbtide.errors import NotFoundError
 from ebbtide.extras import MissingExtraError
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
@@ -84,9 +85,13 @@ class EbbtideSession(SessionABC):
     def _pop(self) -> TResponseInputItem | None:
         for turn in reversed(session_turns(self._memory, self.session_id)):
             item = _item(turn)
-            if item is not None:
+            if item is None:
+                continue
+            try:
                 self._memory.delete(turn.interaction_id)
-                return item
+            except NotFoundError:  # another call has this one, so the next is the newest
+                continue
+            return item
         return None
 
     def _turn(self, item: Mapping[str, Any]) -> Turn:
