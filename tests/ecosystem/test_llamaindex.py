@@ -53,6 +53,14 @@ def test_long_questions_are_cut(memory: Memory) -> None:
     assert "green tea" in asyncio.run(block.aget([said("tea " * 20_000)]))
 
 
+def test_long_messages_are_cut_and_no_other_is_lost(stub: Config) -> None:
+    short = stub.replace(limits={"max_turn_chars": 12})
+    with Memory.in_memory(config=short) as memory:
+        block = EbbtideMemoryBlock(memory=memory)
+        asyncio.run(block.aput([said("Before."), said("I drink green tea."), said("After.")]))
+        assert [turn.text for turn in memory.turns()] == ["Before.", "I drink gree", "After."]
+
+
 def test_in_a_chat_memory(store_path: Path) -> None:
     with Memory.open(store_path) as memory:  # with the real models
         block = EbbtideMemoryBlock(memory=memory, max_tokens=200)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from ebbtide.adapters.clock import Clock, utc_now
+from ebbtide.adapters.texts import stored_text
 from ebbtide.extras import MissingExtraError
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
@@ -65,8 +66,9 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
 
     def _turn(self, message: ChatMessage) -> Turn | None:
         session_id = message.additional_kwargs.get("session_id")
-        text = message.content or ""
-        if not text.strip():
+        most = self.memory.config["limits"]["max_turn_chars"]
+        text = stored_text(message.content or "", "", most=most)
+        if not text:
             return None
         role = str(message.role.value)
         return Turn(
