@@ -119,3 +119,8 @@ def test_the_retriever_in_a_chain(store_path: Path) -> None:
         assert [doc.page_content for doc in only.invoke("Where is home?")] == ["I drink tea."]
         sure = EbbtideRetriever(memory=memory, min_confidence=1.0)
         assert sure.invoke("What is the capital of Peru?") == []
+
+
+def test_a_session_needs_a_name(memory: Memory) -> None:
+    with pytest.raises(InputError, match="session_id"):
+        EbbtideChatMessageHistory(memory, None)  # type: ignore[arg-type]

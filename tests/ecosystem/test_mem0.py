@@ -54,6 +54,8 @@ def test_add_search_get(memory: Memory) -> None:
     same = memory.search("Which tea do I drink?", filters={"user_id": "ana"}, top_k=1)
     assert same["results"] == found[:1]
     assert memory.search("tea?", user_id="ana", threshold=1.0) == {"results": []}
+    every = memory.search("tea?", user_id="ana", threshold=None)
+    assert every == memory.search("tea?", user_id="ana")
 
 
 def test_scopes(memory: Memory) -> None:
@@ -106,6 +108,37 @@ def test_memories_with_the_same_words_are_found_each(memory: Memory) -> None:
     found = memory.search("Which tea do I drink?", user_id="ana")["results"]
     assert [item["id"] for item in found] == ["0@user_id=ana", "1@user_id=ana"]
     assert found[0]["score"] == found[1]["score"] > 0
+
+
+def test_filters_compare_as_json_does(memory: Memory) -> None:
+    for value in (True, 1, 1.0, [1, True], None):
+        memory.add(f"It is {value!r}.", user_id="ana", metadata={"n": value})
+
+    def both(value: Any) -> list[str]:
+        asked: Any = {"user_id": "ana", "filters": {"n": value}}
+        listed = texts(memory.get_all(**asked))
+        assert sorted(texts(memory.search("What is it?", **asked))) == sorted(listed)
+        return listed
+
+    assert both(True) == ["It is True."]
+    assert both(1) == both(1.0) == ["It is 1.", "It is 1.0."]
+    assert both([1.0, True]) == ["It is [1, True]."]
+    assert both([True, True]) == both("1") == both(False) == []
+    assert both(None) == ["It is None."]
+
+
+def test_a_messages_own_time_counts(memory: Memory) -> None:
+    said = [
+        {"role": "user", "content": "I drink tea.", "timestamp": "2023-01-01T08:00:00+00:00"},
+        {"role": "user", "content": "I drink milk."},
+    ]
+    memory.add(said, user_id="ana", timestamp="2023-02-02T08:00:00+00:00")
+    memory.add(said, user_id="luis")
+    times = [item["created_at"] for item in memory.get_all(user_id="ana")["results"]]
+    assert times == ["2023-01-01T08:00:00+00:00", "2023-02-02T08:00:00+00:00"]
+    times = [item["created_at"] for item in memory.get_all(user_id="luis")["results"]]
+    assert times[0] == "2023-01-01T08:00:00+00:00"
+    assert times[1] > "2024"
 
 
 def test_update_keeps_the_id_and_a_history(memory: Memory) -> None:
@@ -261,4 +294,7 @@ def test_what_is_refused(memory: Memory) -> None:
         memory.search("tea?", user_id="ana", filters={"n": {"gt": 1}})
     with pytest.raises(InputError, match="top_k"):
         memory.get_all(user_id="ana", top_k=0)
+    for wrong in ("0.5", True):
+        with pytest.raises(InputError, match="threshold"):
+            memory.search("tea?", user_id="ana", threshold=wrong)  # type: ignore[arg-type]
     assert memory.search("tea?", user_id="nobody") == {"results": []}

@@ -12,7 +12,7 @@ from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
 from agents.memory import Session, SessionSettings
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
-from ebbtide import Config, Memory
+from ebbtide import Config, InputError, Memory
 from ebbtide.adapters.openai_agents import EbbtideSession
 
 ITEMS: list[Any] = [
@@ -144,3 +144,8 @@ def test_an_agent_remembers(memory: Memory) -> None:
         "3 items, first: I drink green tea.",
     ]
     assert [turn.role for turn in memory.turns()] == ["user", "assistant"] * 2
+
+
+def test_a_session_needs_a_name(memory: Memory) -> None:
+    with pytest.raises(InputError, match="session_id"):
+        EbbtideSession(None, memory)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.sessions import clear_session, session_turns
 from ebbtide.adapters.texts import parts_text, stored_text
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
 from ebbtide.types import RetrievedEvidence, Turn
 
@@ -87,9 +88,12 @@ class EbbtideChatMessageHistory(BaseChatMessageHistory):
             memory: The open memory; it stays the caller's to close.
             session_id: The session.
             clock: Gives the time of a message; the system's by default.
+
+        Raises:
+            InputError: If the session is no text.
         """
         super().__init__()
-        self.session_id = session_id
+        self.session_id = checked_text("session_id", session_id)
         self._memory = memory
         self._clock = clock or utc_now
 

@@ -22,6 +22,7 @@ from ebbtide.adapters.mem0_shapes import (
     current,
     id_of,
     is_current,
+    least_of,
     matching,
     metadata_of,
     number_of,
@@ -99,7 +100,8 @@ class Memory(Closing):
             run_id: Of which run; the session of the turns.
             metadata: Kept with each, and what filters compare.
             infer: Has no effect: nothing is inferred, and nothing needs to be.
-            timestamp: When it was said; now by default.
+            timestamp: When it was said, where a message has no ``timestamp`` of its own;
+                now by default.
 
         Returns:
             ``{"results": [{"id", "memory", "event": "ADD", "role"}]}``.
@@ -137,7 +139,7 @@ class Memory(Closing):
         filters: Mapping[str, Any] | None = None,
         top_k: int = 20,
         limit: int | None = None,
-        threshold: float = 0.0,
+        threshold: float | None = 0.0,
     ) -> dict[str, Any]:
         """Memories that answer a question, best first.
 
@@ -149,17 +151,17 @@ class Memory(Closing):
             filters: Ids, and fields of the metadata that must be equal.
             top_k: How many at most.
             limit: The older name of ``top_k``.
-            threshold: Least score.
+            threshold: Least score, if any.
         """
         scope = scope_of(user_id, agent_id, run_id, filters)
-        wanted = wanted_of(top_k, limit)
+        wanted, least = wanted_of(top_k, limit), least_of(threshold)
         with self._lock:
             each = [
                 islice(_ranked(memory, query, scope), wanted) for memory in self._memories(scope)
             ]
             # Confidence is comparable between memories; each keeps its own order.
             found = heapq.merge(*each, key=lambda item: -float(item["score"]))
-            items = [item for item in found if item["score"] >= threshold]
+            items = [item for item in found if item["score"] >= least]
         return {"results": items[:wanted]}
 
     def get(self, memory_id: str) -> dict[str, Any] | None:
@@ -298,11 +300,12 @@ class Memory(Closing):
         self, memory: engine.Memory, turn: Turn, fields: Mapping[str, Any], timestamp: Any
     ) -> Turn | None:
         """Store a turn and read it back; None where only a rendered block was in it."""
+        said = timestamp if turn.timestamp is None else turn.timestamp
         report = memory.add(
             turn.text,
             role=turn.role,
             speaker=turn.speaker,
-            timestamp=self._clock() if timestamp is None else timestamp,
+            timestamp=self._clock() if said is None else said,
             session_id=fields.get("run_id"),
             metadata=fields,
         )

@@ -16,6 +16,7 @@ __all__ = [
     "current",
     "id_of",
     "is_current",
+    "least_of",
     "matching",
     "metadata_of",
     "number_of",
@@ -72,6 +73,16 @@ def wanted_of(top_k: int, limit: int | None) -> int:
     return wanted
 
 
+def least_of(threshold: float | None) -> float:
+    """The least score that is asked for."""
+    if threshold is None:
+        return 0.0
+    if not isinstance(threshold, int | float) or isinstance(threshold, bool):
+        message = f"threshold must be a number or None, not {shown(threshold)}"
+        raise InputError(message, "input.field")
+    return threshold
+
+
 def metadata_of(turn: Turn) -> dict[str, Any]:
     """A turn's metadata; empty where it has none."""
     return dict(turn.metadata or {})
@@ -119,8 +130,19 @@ def matching(memory: Memory, scope: Mapping[str, Any]) -> Iterator[Turn]:
     """Turns whose metadata has every field of a scope, in id order."""
     for turn in memory.turns():
         metadata = metadata_of(turn)
-        if all(key in metadata and metadata[key] == value for key, value in scope.items()):
+        if all(key in metadata and _equal(metadata[key], v) for key, v in scope.items()):
             yield turn
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two values are equal in JSON, where true is not 1: as recall compares them."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    return bool(one == other)
 
 
 def version_from(memory: Memory, root: int) -> Turn | None:

@@ -11,6 +11,7 @@ from ebbtide.adapters.sessions import clear_session, session_turns
 from ebbtide.adapters.texts import parts_text, stored_text
 from ebbtide.errors import NotFoundError
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
@@ -47,8 +48,11 @@ class EbbtideSession(SessionABC):
             memory: The open memory; it stays the caller's to close.
             session_settings: The SDK's settings, such as how many items a run gets.
             clock: Gives the time of an item; the system's by default.
+
+        Raises:
+            InputError: If the id is no text.
         """
-        self.session_id = session_id
+        self.session_id = checked_text("session_id", session_id)
         self.session_settings = session_settings
         self._memory = memory
         self._clock = clock or utc_now
