@@ -28,7 +28,8 @@ def connect(
 
     Raises:
         ExternalError: If no daemon answers there, or it does not know the token.
-        ConfigError: If the address is another machine's without ``https://``.
+        ConfigError: If the address is another machine's without ``https://`` or is none,
+            or the token cannot be one.
     """
     # Only here: most programs hold their memory themselves.
     from ebbtide.daemon import client

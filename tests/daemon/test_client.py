@@ -327,3 +327,11 @@ def test_an_unreachable_daemon_is_said(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(ebbtide.ConfigError) as refused:
             ebbtide.connect(far, token="secret")
         assert refused.value.code == "config.range"
+    for none in (
+        "http://127.0.0.1:abc",
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "ftp://localhost",
+    ):
+        with pytest.raises(ebbtide.ConfigError, match="no address of a daemon"):
+            ebbtide.connect(none)

@@ -7,6 +7,7 @@ import json
 import logging
 import socket
 import stat
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,23 @@ def test_the_token_is_asked_for(on_port: Served) -> None:
         with pytest.raises(ExternalError) as caught:
             connect(on_port.address, token=wrong)
         assert caught.value.code == "daemon.token"
-    with connect(on_port.address, token=token) as memory:
-        assert memory.namespaces() == ["default"]
+    for given in (token, on_port.token.read_text(), f" {token}\r\n", on_port.token):
+        with connect(on_port.address, token=given) as memory:
+            assert memory.namespaces() == ["default"]
+
+
+def test_a_token_that_cannot_be_one_is_not_shown(on_port: Served, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.token"
+    for token in ("Xq7 secret", "Xq7\nsecret", "Xq7\x00", "Xq7é", "", " \n", 7, b"Xq7"):
+        with pytest.raises(ConfigError, match="is no token") as caught:
+            connect(on_port.address, token=token)  # type: ignore[arg-type]
+        assert caught.value.code == "config.range"
+        assert "Xq7" not in "".join(traceback.format_exception(caught.value))
+        if isinstance(token, str):
+            wrong.write_text(token, encoding="utf-8")
+            with pytest.raises(ConfigError, match=r"wrong\.token is no token") as caught:
+                connect(on_port.address, token=wrong)
+            assert "Xq7" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_other_names_and_web_pages_are_turned_away(on_port: Served) -> None:

@@ -36,7 +36,8 @@ class Transport:
                 so many altogether nothing is sent again.
 
         Raises:
-            ConfigError: If the address would show the token to a network.
+            ConfigError: If the address would show the token to a network or is none, or
+                the token cannot be one.
         """
         self._name = _checked(os.fspath(address))
         self._timeout = timeout
@@ -170,8 +171,13 @@ def _checked(address: str) -> str:
     """The address, if nobody on the way can read what is sent there."""
     if "://" not in address:
         return address
-    parts = urlsplit(address)
-    host = parts.hostname or ""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+        _ = parts.port  # raises where it is no number of a port
+    except ValueError as error:
+        message = f"{address} is no address of a daemon: {error}; give http://127.0.0.1:PORT"
+        raise ConfigError(message, "config.range") from error
     if parts.scheme not in ("http", "https") or not host:
         message = f"{address} is no address of a daemon: give http://127.0.0.1:PORT or a socket"
         raise ConfigError(message, "config.range")
@@ -188,13 +194,23 @@ def _checked(address: str) -> str:
 
 
 def _read(token: str | Path) -> str:
-    if isinstance(token, str):
-        return token
-    try:
-        return token.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"the token file {token} cannot be read: {error}"
-        raise ExternalError(message, "daemon.address") from error
+    """The token as a header takes it; no error shows it, not even a wrong one."""
+    found = token
+    if isinstance(token, Path):
+        try:
+            found = token.read_text(encoding="ascii", errors="replace")
+        except OSError as error:
+            message = f"the token file {token} cannot be read: {error}"
+            raise ExternalError(message, "daemon.address") from error
+    found = found.strip() if isinstance(found, str) else ""
+    if not found or not all("!" <= character <= "~" for character in found):
+        where = f"the file {token}" if isinstance(token, Path) else "what was given"
+        message = (
+            f"{where} is no token: give the content of the daemon's token file, which is printable "
+            "ASCII without spaces, or its Path"
+        )
+        raise ConfigError(message, "config.range")
+    return found
 
 
 def _content(answer: Reply) -> Any:
