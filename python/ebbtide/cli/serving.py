@@ -67,9 +67,13 @@ def mcp(
     if http and host not in _LOOPBACK:
         stderr().print(f"note: {host} is no loopback address, and the server asks nobody who it is")
     with _meant(store, daemon, namespace, config, token_file, read_only) as memory:
-        if http:
-            stderr().print(f"serving {store or daemon} at http://{host}:{port}/mcp; Ctrl-C ends it")
-        serve(memory, http=http, host=host, port=port, read_only=read_only)
+        shown = f"[{host}]" if ":" in host else host
+        where = f"serving {store or daemon} at http://{shown}:{port}/mcp; Ctrl-C ends it"
+
+        def say() -> None:
+            stderr().print(where, soft_wrap=True)
+
+        serve(memory, http=http, host=host, port=port, read_only=read_only, ready=say)
 
 
 def _meant(

@@ -18,6 +18,7 @@ from ebbtide import _core
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
 from ebbtide.extras import MissingExtraError
 from ebbtide.mcp.answers import recalled, remembered, turn_data
+from ebbtide.mcp.listening import listening
 from ebbtide.memory import Memory
 from ebbtide.remembering import add_and_get
 from ebbtide.types import RetrievedEvidence, Turn, WriteReport
@@ -146,6 +147,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     read_only: bool = False,
+    ready: Callable[[], object] | None = None,
 ) -> None:
     """Serve a memory until the client goes away (stdio) or the process is stopped (HTTP).
 
@@ -156,12 +158,24 @@ def serve(
             or put a proxy that asks for one in front.
         port: Port to listen on.
         read_only: Leave out the tools that change the memory.
+        ready: Called once clients can connect over HTTP.
+
+    Raises:
+        ExternalError: With code ``daemon.address``, if the port cannot be used.
     """
     server = build_server(memory, read_only=read_only)
-    if http:
-        server.run("streamable-http", host=host, port=port)
-    else:
+    if not http:
         server.run("stdio")
+        return
+    import uvicorn
+
+    app = server.streamable_http_app(host=host)
+    # Bound here: where it cannot, uvicorn would end the process with a status of its own.
+    with listening(host, port) as sockets:
+        if ready is not None:
+            ready()
+        settings = uvicorn.Config(app, log_level="warning", loop="asyncio")
+        uvicorn.Server(settings).run(sockets)
 
 
 def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
