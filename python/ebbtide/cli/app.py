@@ -29,7 +29,7 @@ from ebbtide.cli import (
     viewing,
 )
 from ebbtide.cli.common import examples
-from ebbtide.cli.output import fail, finish, prepare_streams, write
+from ebbtide.cli.output import OutputError, fail, finish, prepare_streams, write
 
 __all__ = ["app", "main"]
 
@@ -91,11 +91,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Words after the program's name; those of the process by default.
     """
-    from ebbtide.errors import ConfigError, EbbtideError
-
     words = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in words
     prepare_streams()
+    try:
+        try:
+            _run(words, as_json=as_json)
+        finally:
+            finish()
+    except OutputError as error:
+        message = (
+            f"standard output cannot be written: {error.strerror}; what the command stored is "
+            "safe, what it had to say is lost"
+        )
+        fail(message, "output", as_json=as_json)
+        raise SystemExit(1) from None
+
+
+def _run(words: list[str], *, as_json: bool) -> None:
+    """Carry out a command, and end with its status."""
+    from ebbtide.errors import ConfigError, EbbtideError
+
     try:
         raise SystemExit(app(args=words, prog_name="ebbtide", standalone_mode=False))
     except EbbtideError as error:
@@ -109,8 +125,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(2) from None
     except typer.Abort:  # what Ctrl-C is to some versions of Typer
         raise SystemExit(130) from None
-    finally:
-        finish()
 
 
 @app.callback(invoke_without_command=True)

@@ -136,6 +136,8 @@ def doctor(
 
     from ebbtide.store import Store
 
+    if erase_damaged_turns and not repair:
+        raise typer.BadParameter("it goes with --repair", param_hint="--erase-damaged-turns")
     with Store.open(store, config=settings_from(config), read_only=not repair) as opened:
         found = opened.repair(erase_damaged_turns=erase_damaged_turns) if repair else opened.check()
         names = opened.namespaces()
