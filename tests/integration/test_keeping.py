@@ -503,6 +503,33 @@ def test_from_the_command_line(
     assert "nobody" in capsys.readouterr().err
     assert run("load", "--store", copy, tmp_path / "x.jsonl") == 1
     assert "cannot be read" in capsys.readouterr().err
+    assert run("doctor", "--store", copy) == 1  # a store that was there stays
+
+
+def test_a_file_that_is_refused_leaves_no_store(
+    filled: Path, config: Config, tmp_path: Path
+) -> None:
+    whole, cut = tmp_path / "ana.jsonl", tmp_path / "cut.jsonl"
+    with Store.open(filled, config=config) as store:
+        store.memory("ana").export(whole)
+    cut.write_bytes(whole.read_bytes()[:-200])
+    (tmp_path / "new").mkdir()
+    made = tmp_path / "new" / "other.db"
+    for file in (tmp_path / "missing.jsonl", cut):
+        with pytest.raises(SystemExit) as end:
+            main(["load", "--store", str(made), str(file)])
+        assert end.value.code == 1
+        assert list(made.parent.iterdir()) == []
+    # Another model's is kept, for reindexing; so is a store that was there, though empty.
+    with pytest.raises(SystemExit) as end:
+        main(["load", "--store", str(made), str(whole)])
+    with Store.open(made, read_only=True) as store:
+        assert store.namespaces() == ["ana"]
+    empty = tmp_path / "new" / "empty.db"
+    Store.open(empty, config=config).close()
+    with pytest.raises(SystemExit):
+        main(["load", "--store", str(empty), str(cut)])
+    assert empty.exists()
 
 
 def test_another_model_s_export_is_kept_for_reindexing(

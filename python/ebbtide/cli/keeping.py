@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +19,10 @@ from ebbtide.cli.common import (
     settings_from,
 )
 from ebbtide.cli.output import print_json, write
+
+if TYPE_CHECKING:
+    from ebbtide.config import Config
+    from ebbtide.store import Store
 
 __all__ = [
     "BACKUP_EXAMPLES",
@@ -80,9 +86,7 @@ def load(
 
     All of it goes into the store, or nothing.
     """
-    from ebbtide.store import Store
-
-    with Store.open(store, config=settings_from(config)) as opened:
+    with _written(store, settings_from(config)) as opened:
         memory = opened.load(file, namespace=namespace)
         done = {
             "namespace": memory.namespace,
@@ -94,6 +98,25 @@ def load(
     else:
         name, turns, digest = done.values()
         write(f"loaded {turns} turns as {name!r}; digest {str(digest)[:16]}")
+
+
+@contextmanager
+def _written(store: Path, settings: Config) -> Iterator[Store]:
+    """A store to write to; one that was made here and stayed empty is removed."""
+    from ebbtide.store import Store
+
+    new, empty = not store.exists(), False
+    try:
+        with Store.open(store, config=settings) as opened:
+            try:
+                yield opened
+            finally:
+                empty = not opened.namespaces()
+    finally:
+        # Another process that has it open by now has made its write-ahead log.
+        if new and empty and not Path(f"{store}-wal").exists():
+            for ending in ("", ".lock"):
+                Path(f"{store}{ending}").unlink(missing_ok=True)
 
 
 def backup(file: FileArgument, store: StoreOption, as_json: JsonOption = False) -> None:
