@@ -123,7 +123,10 @@ def check_transcript(path: str | Path) -> bool:
     """
     file = Path(path)
     if not file.is_file():
-        raise InputError(f"there is no transcript file at {file}", "input.transcript")
+        message = f"there is no transcript file at {file}"
+        if file.exists() and not file.is_dir():
+            message = f"{file} is no file that can be read twice; write what it holds to one"
+        raise InputError(message, "input.transcript")
     line = b""
     try:
         with _opened(file) as stream:

@@ -84,3 +84,20 @@ def test_closed_streams(store: Path, tmp_path: Path) -> None:
             assert shell(f'"$@" {closed}', *words, "--store", store) == (0, "")
         code, _ = shell(f'"$@" {closed}', "stats", "--store", tmp_path / "missing.db")
         assert code == 1
+
+
+def test_a_transcript_from_a_pipe(tmp_path: Path) -> None:
+    lines = [{"role": "user", "content": f"Tea {n}.", "id": f"m{n}"} for n in range(3)]
+    chat, store = tmp_path / "chat.jsonl", tmp_path / "pipe.db"
+    chat.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for command in (f'cat {chat} | "$@" /dev/stdin', f'"$@" /dev/stdin < {chat}'):
+        assert shell(command, "replay", "--store", store)[0] == 0
+        with Memory.open(store, read_only=True) as memory:
+            assert [turn.external_id for turn in memory.turns()] == ["m0", "m1", "m2"]
+    code, said = shell('echo no | "$@" /dev/stdin', "replay", "--store", store)
+    assert code == 1
+    assert "stdin:1" in said
+    # What is read as a whole export needs a file, and says so.
+    code, said = shell(f'cat {chat} | "$@" /dev/stdin', "import", "--store", store, "openai")
+    assert code == 1
+    assert "read twice" in said

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -183,6 +185,7 @@ def _replay_files(
     from ebbtide.store import Store
 
     with ExitStack() as stack:
+        files = [_lasting(file, stack) for file in files]
         stop = stack.enter_context(stop_on_interrupt())
         budget = settings["capacity"]["token_budget"]
         view = stack.enter_context(ReplayView(budget, quiet=quiet))
@@ -198,6 +201,24 @@ def _replay_files(
                 yield job
 
         return list(replay_all(jobs(), batch_size=batch_size, workers=workers, stop=stop))
+
+
+def _lasting(file: Path, stack: ExitStack) -> Path:
+    """The file, or a copy of what a pipe holds: a transcript is read more than once.
+
+    The copy has the pipe's name, which is in the ids of messages without one.
+    """
+    if not file.is_fifo():
+        return file
+    from ebbtide.errors import InputError
+
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="ebbtide-")))
+    try:
+        with file.open("rb") as pipe, (folder / file.name).open("wb") as copy:
+            shutil.copyfileobj(pipe, copy)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
+    return folder / file.name
 
 
 def _wanted(

@@ -90,6 +90,9 @@ def parts_of(path: Path) -> list[Part]:
                 for file in path.rglob("*")
                 if file.is_file()
             ]
+        elif path.exists() and not path.is_file():
+            words = "it is no file that can be read twice; write what it holds to one"
+            raise ExportError(words, str(path))
         elif not path.is_file():
             raise ExportError("there is no such file or folder", str(path))
         elif zipfile.is_zipfile(path):
