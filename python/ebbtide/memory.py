@@ -236,6 +236,18 @@ class Memory(Reading, Closing):
     ) -> None:
         """Erase one turn: text, vectors, postings, cards, decisions, free pages.
 
+        What is left is related as if the turn had never been there: what it superseded
+        stands again, unless a third turn supersedes that.
+
+        The file and its write-ahead log have nothing of it when this returns. Only where
+        another process has the store open and reads an earlier state of it all the while,
+        for more than five seconds, the log keeps the text: until the first write that finds
+        the reading over, or until the store is closed, whichever is first. The logger
+        ``ebbtide.erasing`` warns of it.
+
+        An archive file (``ltm.storage_type = "file"``) is a trail that is only appended to:
+        lines that were written there stay, and are yours to delete.
+
         Args:
             interaction_id: Its interaction id (a text is taken for an external id).
             external_id: Or your own id of it.
@@ -249,7 +261,10 @@ class Memory(Reading, Closing):
 
     @observed("delete_all")
     def delete_all(self) -> None:
-        """Erase every turn of this memory; others in the store are untouched."""
+        """Erase every turn of this memory; others in the store are untouched.
+
+        What :meth:`delete` says of other copies of an erased text holds here, too.
+        """
         self._writing.erase_all()
 
     @observed("forget")
@@ -264,7 +279,8 @@ class Memory(Reading, Closing):
     ) -> list[Turn]:
         """Erase the turns that match a question, ids or a time, as :meth:`delete` erases one.
 
-        If an error occurs, none are erased.
+        If an error occurs, none are erased. What :meth:`delete` says of other copies of an
+        erased text holds here, too.
 
         Args:
             query_text: Erase the turns that best answer this question. Something answers

@@ -18,9 +18,33 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from ebbtide.errors import EbbtideError
 from ebbtide.types import RenderedContext, WriteReport
 
-__all__ = ["Ended", "Observer", "Outcome", "Watch", "begin", "facts_of", "name_of", "observed"]
+__all__ = [
+    "Ended",
+    "Observer",
+    "Outcome",
+    "Watch",
+    "begin",
+    "facts_of",
+    "name_of",
+    "observed",
+    "scrubbed",
+]
 
 _LOG = logging.getLogger("ebbtide.operations")
+_ERASING = logging.getLogger("ebbtide.erasing")
+
+
+def scrubbed(done: bool) -> None:
+    """Warn where what was erased is still in the store's write-ahead log.
+
+    No error: the turns are gone, and whoever would erase them again found none.
+    """
+    if not done:
+        _ERASING.warning(
+            "another process reads the store as it was: the write-ahead log keeps what was"
+            " erased until a later write finds it done, or the store is closed",
+            extra={"event": "erase.delayed"},
+        )
 
 
 @dataclass(frozen=True, slots=True)

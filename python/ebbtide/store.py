@@ -15,6 +15,7 @@ from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.memory import Memory
+from ebbtide.observing import scrubbed
 from ebbtide.opened import open_handle, settings_of
 from ebbtide.types import Finding
 
@@ -132,12 +133,14 @@ class Store(Closing):
     def delete(self, namespace: str) -> None:
         """Erase a memory and its name; the others stay as they are, byte for byte.
 
+        What :meth:`Memory.delete` says of other copies of an erased text holds here, too.
+
         Raises:
             NotFoundError: If there is no such memory.
         """
         with self._alone():
             self.release(namespace)
-            self._handle.delete(namespace)
+            scrubbed(self._handle.delete(namespace))
             path = self._handle.path()
             if path is not None:
                 erase(path, namespace)

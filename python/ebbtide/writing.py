@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.errors import StoreError
-from ebbtide.observing import observed
+from ebbtide.observing import observed, scrubbed
 from ebbtide.pipeline import (
     BackgroundFlush,
     Intake,
@@ -157,13 +157,13 @@ class Writing:
     def erase(self, numbers: list[int]) -> None:
         """Erase turns by interaction id, all of them or none; the caller writes alone."""
         if numbers:
-            self._handle.delete_many(numbers)
+            scrubbed(self._handle.delete_many(numbers))
             self._graphs.settle()
 
     def erase_all(self) -> None:
         """Erase every turn."""
         with self.exclusively():
-            self._handle.delete_all()
+            scrubbed(self._handle.delete_all())
             self._graphs.forget()
 
     # Analysing what is stored

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -125,6 +129,96 @@ def test_deleting_while_a_reader_has_the_store_open(stub: Config, store_path: Pa
         memory.delete(30)
         assert on_disk(store_path, SECRET) == []
     memory.close()
+
+
+READER = """
+import sqlite3, sys
+store = sqlite3.connect(sys.argv[1], uri=True)
+for line in sys.stdin:
+    store.execute(line).fetchall()
+    print(flush=True)
+"""
+
+
+class Reader:
+    """Another process with the store open: locks of one process do not keep it out."""
+
+    def __init__(self, path: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", READER, f"{path.as_uri()}?mode=ro"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.does("SELECT count(*) FROM turn")
+
+    def does(self, sql: str) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(sql, file=self._process.stdin, flush=True)
+        self._process.stdout.readline()
+
+    def begins(self) -> None:
+        self.does("BEGIN")
+        self.does("SELECT count(*) FROM turn")
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+
+ERASING: dict[str, Callable[[Memory], object]] = {
+    "delete": lambda memory: memory.delete(30),
+    "forget": lambda memory: memory.forget(ids=[30]),
+    "delete_all": lambda memory: memory.delete_all(),
+}
+
+
+@pytest.mark.parametrize("way", ERASING)
+def test_a_log_that_another_reads_is_emptied_by_the_next_write(
+    stub: Config, store_path: Path, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
+    memory = filled(store_path, stub)
+    with Reader(store_path) as reader, caplog.at_level(logging.WARNING, "ebbtide.erasing"):
+        reader.begins()
+        ERASING[way](memory)
+        assert [vars(r)["event"] for r in caplog.records] == ["erase.delayed"]
+        caplog.clear()
+        assert on_disk(store_path, SECRET) == ["memory.db-wal"]
+        memory.add("One that the reader does not wait for.")
+        assert on_disk(store_path, SECRET) == ["memory.db-wal"]
+        reader.does("COMMIT")
+        memory.add("One more.")
+        assert on_disk(store_path, SECRET) == []
+        memory.delete(memory.stats()["next_id"] - 1)
+        assert not caplog.records
+    memory.close()
+
+
+def test_a_log_that_another_read_is_emptied_by_closing(stub: Config, store_path: Path) -> None:
+    memory = filled(store_path, stub)
+    # It stays open to the end, so that closing does not remove the log.
+    with Reader(store_path) as reader:
+        reader.begins()
+        memory.delete(30)
+        assert on_disk(store_path, SECRET) == ["memory.db-wal"]
+        reader.does("COMMIT")
+        memory.close()
+        assert on_disk(store_path, SECRET) == []
+
+
+def test_a_log_that_a_killed_process_left_is_emptied(stub: Config, store_path: Path) -> None:
+    memory = filled(store_path, stub)
+    names = [f"memory.db{end}" for end in ("", "-wal")]
+    left = {name: (store_path.parent / name).read_bytes() for name in names}
+    memory.close()
+    for name, content in left.items():
+        (store_path.parent / name).write_bytes(content)
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add("A write.")
+        assert (store_path.parent / "memory.db-wal").stat().st_size == 0
 
 
 def test_a_deleted_turn_restores_what_it_superseded(stub: Config) -> None:

@@ -194,16 +194,16 @@ impl MemoryHandle {
         to_python(py, &report)
     }
 
-    fn delete(&self, py: Python<'_>, interaction_id: u64) -> PyResult<()> {
+    fn delete(&self, py: Python<'_>, interaction_id: u64) -> PyResult<bool> {
         self.with(py, |e| e.delete(interaction_id))
     }
 
-    /// Erases turns, all or none.
-    fn delete_many(&self, py: Python<'_>, interaction_ids: Vec<u64>) -> PyResult<()> {
+    /// Erases turns, all or none; whether the write-ahead log is free of them, too.
+    fn delete_many(&self, py: Python<'_>, interaction_ids: Vec<u64>) -> PyResult<bool> {
         self.with(py, |e| e.delete_many(&interaction_ids))
     }
 
-    fn delete_all(&self, py: Python<'_>) -> PyResult<()> {
+    fn delete_all(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, Engine::delete_all)
     }
 

@@ -96,8 +96,8 @@ impl StoreHandle {
         Ok(found.map(|n| (n.analyser, n.token_counter)))
     }
 
-    /// Erases a namespace and its name.
-    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+    /// Erases a namespace and its name; whether the write-ahead log is free of them, too.
+    fn delete(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         detached(py, || {
             let shared = self.get()?;
             let mut store = lock(&shared);

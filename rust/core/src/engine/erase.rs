@@ -7,12 +7,13 @@ use crate::types::InteractionId;
 
 impl Engine {
     /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
-    pub fn delete(&mut self, id: InteractionId) -> Result<()> {
+    /// `false` where the text may be in the write-ahead log for some time yet.
+    pub fn delete(&mut self, id: InteractionId) -> Result<bool> {
         self.delete_many(&[id])
     }
 
-    /// Erases turns, all of them or, after an error, none.
-    pub fn delete_many(&mut self, ids: &[InteractionId]) -> Result<()> {
+    /// Erases turns, all of them or, after an error, none; returns as [`Self::delete`] does.
+    pub fn delete_many(&mut self, ids: &[InteractionId]) -> Result<bool> {
         for id in ids {
             self.get(*id)?;
         }
@@ -36,8 +37,9 @@ impl Engine {
         self.ungather(store, id)
     }
 
-    /// Erases every turn of this memory; ids go on where they were.
-    pub fn delete_all(&mut self) -> Result<()> {
+    /// Erases every turn of this memory; ids go on where they were. Returns as
+    /// [`Self::delete`] does.
+    pub fn delete_all(&mut self) -> Result<bool> {
         self.write(|engine, store, _| store.erase_all(&engine.namespace))?;
         self.reload()?;
         self.store().scrub()

@@ -12,6 +12,7 @@ mod read;
 mod recurrence;
 mod row_sum;
 mod schema;
+mod scrub;
 mod shipping;
 mod sums;
 mod tokens;
@@ -57,6 +58,9 @@ pub struct Store {
     version: usize,
     /// Erasures by this process.
     erasures: Cell<u64>,
+    /// Whether the log may hold what was erased. It may from the start: whoever wrote it
+    /// may have been killed.
+    scrub_due: Cell<bool>,
     // Held until the store is dropped; the operating system frees it with the process.
     _lock: Option<WriterLock>,
 }
@@ -120,6 +124,7 @@ impl Store {
             read_only: false,
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
+            scrub_due: Cell::new(true),
             _lock: None,
         })
     }
@@ -163,6 +168,7 @@ impl Store {
             read_only: false,
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
+            scrub_due: Cell::new(true),
             _lock: Some(lock),
         })
     }
@@ -203,6 +209,7 @@ impl Store {
             read_only: true,
             version,
             erasures: Cell::new(0),
+            scrub_due: Cell::new(true),
             _lock: None,
         })
     }
@@ -305,6 +312,9 @@ impl Store {
             // nothing behind that the next opening would not undo.
             let _ = self.conn.execute_batch("ROLLBACK");
         }
+        if done.is_ok() {
+            self.scrub_unless_busy();
+        }
         done
     }
 
@@ -329,18 +339,12 @@ impl Store {
         Ok((self.erasures.get(), others))
     }
 
-    /// Empties the write-ahead log, so that what was erased is nowhere on disk.
-    pub fn scrub(&self) -> Result<()> {
-        self.conn
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-        Ok(())
-    }
-
     /// Rebuilds the file without free pages.
     pub fn vacuum(&self) -> Result<()> {
         self.writable()?;
         self.conn.execute_batch("VACUUM")?;
-        self.scrub()
+        self.scrub()?;
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use super::{row_sum, sums};
 use crate::error::{Code, Error, Result};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
+use std::time::Duration;
 
 /// "ebbt": marks a SQLite file as ours.
 const APPLICATION_ID: i64 = 0x6562_6274;
@@ -247,6 +248,9 @@ pub fn mapped(conn: &Connection, on: bool) -> Result<()> {
     Ok(())
 }
 
+/// How long a connection waits for another one.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
 /// What every connection needs, whether it reads or writes.
 pub fn equip(conn: &Connection) -> Result<()> {
     mapped(conn, true)?;
@@ -259,7 +263,7 @@ pub fn equip(conn: &Connection) -> Result<()> {
 
 /// Settings of a writing connection, then the schema, created or migrated.
 pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
-    conn.busy_timeout(std::time::Duration::from_secs(5))?;
+    conn.busy_timeout(PATIENCE)?;
     // Before anything is changed: a file that is not ours is left as it was.
     let present: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
     if present > 0 {
