@@ -1,6 +1,10 @@
 //! Lineage: which turn replaces, corrects or voids which (paper, section 9.4),
 //! and the topics by which the engine finds out by itself (eq. 24).
 
+mod anew;
+
+pub use anew::{Anew, Changed};
+
 use crate::error::{Code, Error, Result};
 use crate::types::{Claim, InteractionId, Relation, Signals, Validity};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,6 +56,8 @@ pub struct Lineage {
     outgoing: BTreeMap<InteractionId, Vec<Edge>>,
     topics: BTreeMap<String, Topic>,
     topics_of: BTreeMap<InteractionId, BTreeSet<String>>,
+    /// Turns with a claim that names the value it replaces.
+    naming: BTreeSet<InteractionId>,
     /// Edges that lead from a smaller id to a greater one; only callers make them.
     upward: usize,
 }
@@ -101,6 +107,9 @@ impl Lineage {
 
     /// Makes a turn's claims known, so that newer ones can relate to them.
     pub fn register(&mut self, id: InteractionId, role: &str, claims: &[Claim]) {
+        if claims.iter().any(|c| c.old_value.is_some()) {
+            self.naming.insert(id);
+        }
         for claim in claims {
             let Some(topic) = self.topic_of(claim) else {
                 continue;
@@ -148,6 +157,12 @@ impl Lineage {
 
     /// Adds an edge. Refuses a turn related to itself and a closed cycle.
     pub fn add(&mut self, edge: Edge) -> Result<()> {
+        self.possible(&edge)?;
+        self.enforce(edge);
+        Ok(())
+    }
+
+    fn possible(&self, edge: &Edge) -> Result<()> {
         if edge.older == edge.newer {
             return Err(Error::new(
                 Code::InputCycle,
@@ -163,17 +178,27 @@ impl Lineage {
                 ),
             ));
         }
-        self.related.insert(edge.older);
-        let incoming = self.incoming.entry(edge.older).or_default();
+        Ok(())
+    }
+
+    fn put_in(&mut self, edge: Edge) {
+        let older = edge.older;
+        self.related.insert(older);
+        let incoming = self.incoming.entry(older).or_default();
         if !incoming.contains(&edge) {
-            incoming.push(edge.clone());
+            incoming.push(edge);
             incoming.sort();
-            let older = edge.older;
-            self.upward += usize::from(older > edge.newer);
-            self.outgoing.entry(edge.newer).or_default().push(edge);
             self.settle(older);
         }
-        Ok(())
+    }
+
+    fn put_out(&mut self, edge: Edge) {
+        let outgoing = self.outgoing.entry(edge.newer).or_default();
+        if !outgoing.contains(&edge) {
+            self.upward += usize::from(edge.older > edge.newer);
+            outgoing.push(edge);
+            outgoing.sort();
+        }
     }
 
     /// Brings up to date on which of its topics a turn is open.
@@ -220,12 +245,8 @@ impl Lineage {
     }
 
     fn suppressed_on(&self, id: InteractionId, topic: &str) -> Option<Validity> {
-        self.incoming
-            .get(&id)?
-            .iter()
-            .filter(|e| e.topic.is_empty() || e.topic == topic)
-            .filter_map(|e| e.relation.suppresses())
-            .max()
+        let edges = self.incoming.get(&id)?.iter();
+        strongest_of(&mut edges.filter(|e| e.topic.is_empty() || e.topic == topic))
     }
 
     /// Whether a turn still stands: void as a whole, or once each topic it
@@ -234,16 +255,24 @@ impl Lineage {
         if !self.related.contains(&id) {
             return Validity::Current;
         }
-        let Some(edges) = self.incoming.get(&id) else {
-            return Validity::Current;
-        };
-        let whole = edges.iter().filter(|e| e.topic.is_empty());
-        if let Some(v) = whole.filter_map(|e| e.relation.suppresses()).max() {
+        match self.incoming.get(&id) {
+            Some(edges) => self.judge(id, edges.iter()),
+            None => Validity::Current,
+        }
+    }
+
+    fn judge<'a>(
+        &self,
+        id: InteractionId,
+        edges: impl Iterator<Item = &'a Edge> + Clone,
+    ) -> Validity {
+        let mut whole = edges.clone().filter(|e| e.topic.is_empty());
+        if let Some(v) = strongest_of(&mut whole) {
             return v;
         }
         let mut strongest = Validity::Current;
         for topic in self.topics_of.get(&id).into_iter().flatten() {
-            match self.suppressed_on(id, topic) {
+            match strongest_of(&mut edges.clone().filter(|e| e.topic == *topic)) {
                 Some(v) => strongest = strongest.max(v),
                 None => return Validity::Current,
             }
@@ -299,6 +328,7 @@ impl Lineage {
             }
         }
         self.related.remove(&id);
+        self.naming.remove(&id);
         for edge in self.incoming.remove(&id).unwrap_or_default() {
             self.upward -= usize::from(edge.older > edge.newer);
             retain(&mut self.outgoing, edge.newer, |e| e.older != id);
@@ -309,6 +339,11 @@ impl Lineage {
             self.settle(edge.older);
         }
     }
+}
+
+/// What the strongest of these edges makes of the turn they lead into.
+fn strongest_of(edges: &mut dyn Iterator<Item = &Edge>) -> Option<Validity> {
+    edges.filter_map(|e| e.relation.suppresses()).max()
 }
 
 /// Newest turn behind each stance of that value.

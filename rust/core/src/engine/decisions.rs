@@ -2,10 +2,13 @@
 
 use super::Engine;
 use crate::error::Result;
+use crate::lineage::Edge;
 use crate::score::decay::Tier;
 use crate::store::{DecisionLog, Keys, Store};
 use crate::types::InteractionId;
+use crate::types::Validity;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Terms of a `tier` decision. The two frequent kinds are written from a structure:
 /// a JSON value would be put together and taken apart for each.
@@ -24,6 +27,21 @@ pub(super) struct BudgetDetail {
     pub(super) penalty: f64,
     pub(super) score: f64,
     pub(super) budget: u64,
+}
+
+/// Detail of a `supersede` or `relate` decision, and what it made of the older turn.
+pub(super) fn related(edge: &Edge, validity: Validity) -> Value {
+    json!({
+        "by": edge.newer,
+        "relation": edge.relation,
+        "topic": edge.topic.replace('\u{1f}', ": "),
+        "validity": validity,
+    })
+}
+
+/// Detail of an `overruled` decision: a caller's word rules the relation out.
+pub(super) fn overruled(edge: &Edge) -> Value {
+    json!({"by": edge.newer, "relation": edge.relation})
 }
 
 /// Decisions of one insertion, numbered in order.

@@ -17,17 +17,21 @@ impl Engine {
         for id in ids {
             self.get(*id)?;
         }
-        self.write(|engine, store, _| {
-            for id in ids {
-                engine.erase(store, *id)?;
-            }
-            Ok(())
-        })?;
+        self.write(|engine, store, _| engine.erase(store, ids))?;
         self.store().scrub()
     }
 
-    /// One turn, within a transaction: from the store, the indexes, and what was gathered.
-    pub(super) fn erase(&mut self, store: &Store, id: InteractionId) -> Result<()> {
+    /// Turns, within a transaction: from the store, the indexes, and what was gathered. What
+    /// is left is related as if they had never been there.
+    pub(super) fn erase(&mut self, store: &Store, ids: &[InteractionId]) -> Result<()> {
+        let anew = self.unrelate(ids);
+        for id in ids {
+            self.erase_one(store, *id)?;
+        }
+        self.relate_anew(store, anew, ids)
+    }
+
+    fn erase_one(&mut self, store: &Store, id: InteractionId) -> Result<()> {
         // Of a turn that is damaged the id is left behind: it is in no other index.
         if let Ok(Some(turn)) = store.turn(&self.namespace, id) {
             self.metadata.remove(id, turn.metadata.as_deref());

@@ -74,6 +74,7 @@ impl Engine {
             counter: Counter::new(tokenizer),
             active: Active::default(),
             lineage: Lineage::default(),
+            stated_later: Vec::new(),
             flat: Flat::default(),
             lexical: Inverted::default(),
             bm25: Inverted::default(),
@@ -137,9 +138,7 @@ impl Engine {
                 ),
             ));
         }
-        for edge in store.edges(&namespace)? {
-            self.lineage.add(edge)?;
-        }
+        self.load_edges(&store)?;
         self.load_recurrence(&store)?;
         self.active.settle(self.newest(), &self.config);
         Ok(())

@@ -21,6 +21,7 @@ mod page;
 mod rank;
 mod read;
 mod recent;
+mod relating;
 mod remarks;
 mod render;
 mod scan;
@@ -55,6 +56,7 @@ use crate::types::{InteractionId, Signals, State, StoredTurn};
 use gate::Gate;
 use metadata::Fields;
 use recent::Recent;
+use relating::Stated;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use turns::Turns;
@@ -92,6 +94,8 @@ pub struct Engine {
     active: Active,
     window: Window,
     lineage: Lineage,
+    /// What callers stated that waits for turns which are taken in anew.
+    stated_later: Stated,
     flat: Flat,
     lexical: Inverted,
     bm25: Inverted,

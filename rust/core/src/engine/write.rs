@@ -1,7 +1,7 @@
 //! Writing: journal, score, lineage, active memory, archive, in one transaction.
 
 use super::Engine;
-use super::decisions::{BudgetDetail, TierDetail, Trace};
+use super::decisions::{BudgetDetail, TierDetail, Trace, overruled, related};
 use crate::active::{Entry, Step};
 use crate::config::Archive;
 use crate::error::{Code, Error, Result};
@@ -78,6 +78,7 @@ impl Engine {
                 let tokens = engine.counter.count(text);
                 store.set_tokens(&engine.namespace, id, tokens)?;
                 engine.apply(store, id, tokens, analysed, report)?;
+                engine.enforce_stated();
             }
             Ok(())
         })
@@ -293,11 +294,7 @@ impl Engine {
                 return Err(error);
             }
             // The caller has said the contrary, and the caller knows.
-            return trace.add(
-                edge.older,
-                "overruled",
-                json!({"by": edge.newer, "relation": edge.relation}),
-            );
+            return trace.add(edge.older, "overruled", overruled(&edge));
         }
         store.insert_edge(&self.namespace, &edge)?;
         let after = self.lineage.validity(edge.older);
@@ -306,16 +303,7 @@ impl Engine {
         } else {
             "supersede"
         };
-        trace.add(
-            edge.older,
-            kind,
-            json!({
-                "by": edge.newer,
-                "relation": edge.relation,
-                "topic": edge.topic.replace('\u{1f}', ": "),
-                "validity": after,
-            }),
-        )?;
+        trace.add(edge.older, kind, related(&edge, after))?;
         if before == Validity::Current && after != Validity::Current {
             report.superseded.push(edge.older);
         }
@@ -415,8 +403,9 @@ impl Engine {
                 by_caller: true,
             };
             // Behind what the insertion itself and earlier relations decided.
-            let seq = u32::try_from(engine.lineage.edges().count()).unwrap_or(u32::MAX / 2);
-            let mut trace = Trace::behind(store, engine, at, 1000 + seq);
+            let rows = store.decision_rows(&engine.namespace, older)?;
+            let same = rows.iter().filter(|r| r.at == at).map(|r| r.seq);
+            let mut trace = Trace::behind(store, engine, at, same.max().unwrap_or(0));
             engine.relate_edge(store, edge, &mut trace, report)
         })
     }

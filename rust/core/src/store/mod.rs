@@ -22,7 +22,7 @@ mod written;
 
 pub use archive_file::append_raw_record;
 pub use care::Finding;
-pub use read::{Derived, LoadedTurn, Scanned};
+pub use read::{DecisionRow, Derived, LoadedTurn, Scanned};
 pub use schema::LATEST as SCHEMA_VERSION;
 pub use write::{DecisionLog, TurnRow};
 pub use written::{Uses, Writing, Written};

@@ -44,6 +44,19 @@ pub struct Scanned {
     pub tokens: Arc<[u8]>,
 }
 
+/// A decision as it is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DecisionRow {
+    /// The turn that was the newest when it was taken.
+    pub at: u64,
+    /// Its place among those of that moment.
+    pub seq: u32,
+    /// Kind.
+    pub kind: String,
+    /// JSON.
+    pub detail: String,
+}
+
 const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,
     session_id, provenance, metadata, tokens, archived";
 const DERIVED: &str =
@@ -299,21 +312,30 @@ impl Store {
 
     /// Decisions about one turn, oldest first.
     pub fn decisions(&self, ns: &Namespace, id: u64) -> Result<Vec<Decision>> {
+        let rows = self.decision_rows(ns, id)?.into_iter();
+        let decisions = rows.map(|row| Decision {
+            interaction_id: id,
+            at: row.at,
+            kind: row.kind,
+            detail: serde_json::from_str(&row.detail).unwrap_or(serde_json::Value::Null),
+        });
+        Ok(decisions.collect())
+    }
+
+    /// The same as they are written down.
+    pub fn decision_rows(&self, ns: &Namespace, id: u64) -> Result<Vec<DecisionRow>> {
         let mut statement = self.conn.prepare_cached(
-            "SELECT at, kind, detail FROM decision WHERE key = ?1 ORDER BY at, seq",
+            "SELECT at, seq, kind, detail FROM decision WHERE key = ?1 ORDER BY at, seq",
         )?;
-        let mut rows = statement.query([ns.key(id)])?;
-        let mut decisions = Vec::new();
-        while let Some(row) = rows.next()? {
-            let detail: String = row.get(2)?;
-            decisions.push(Decision {
-                interaction_id: id,
+        let rows = statement.query_map([ns.key(id)], |row| {
+            Ok(DecisionRow {
                 at: row.get::<_, i64>(0)?.cast_unsigned(),
-                kind: row.get(1)?,
-                detail: serde_json::from_str(&detail).unwrap_or(serde_json::Value::Null),
-            });
-        }
-        Ok(decisions)
+                seq: row.get(1)?,
+                kind: row.get(2)?,
+                detail: row.get(3)?,
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// How often each kind of decision was taken in a memory.

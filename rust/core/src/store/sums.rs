@@ -45,6 +45,9 @@ const TOKENS_BEFORE: &str = "row_sum(token_vector.key & 1099511627775, token_vec
 /// Of a relation.
 pub const LINEAGE: &str = "row_sum(lineage.older & 1099511627775,
     lineage.newer & 1099511627775, lineage.relation, lineage.topic, lineage.by_caller)";
+/// Of a decision.
+pub const DECISION: &str = "row_sum(decision.key & 1099511627775, decision.at, decision.seq,
+    decision.kind, decision.detail)";
 
 /// A table whose rows have sums.
 pub struct Summed {
@@ -117,8 +120,7 @@ pub const SUMMED: [Summed; 16] = [
         ..derived(
             "decision",
             "key",
-            "row_sum(decision.key & 1099511627775, decision.at, decision.seq, decision.kind,
-             decision.detail)",
+            DECISION,
             "the log of what was decided about it is not what was written",
         )
     },

@@ -158,6 +158,30 @@ impl Store {
         )
     }
 
+    /// Erases a lineage edge.
+    pub fn erase_edge(&self, ns: &Namespace, edge: &Edge) -> Result<()> {
+        self.conn
+            .prepare_cached(
+                "DELETE FROM lineage
+                 WHERE older = ?1 AND newer = ?2 AND relation = ?3 AND topic = ?4",
+            )?
+            .execute(params![
+                ns.key(edge.older),
+                ns.key(edge.newer),
+                edge.relation.as_str(),
+                edge.topic
+            ])?;
+        Ok(())
+    }
+
+    /// Erases what was decided on a turn at one moment.
+    pub fn erase_decisions_at(&self, ns: &Namespace, id: u64, at: u64) -> Result<()> {
+        self.conn
+            .prepare_cached("DELETE FROM decision WHERE key = ?1 AND at = ?2")?
+            .execute([ns.key(id), at.cast_signed()])?;
+        Ok(())
+    }
+
     /// Advances the id counter and names the analyser.
     pub fn update_namespace(&self, ns: &Namespace) -> Result<()> {
         self.conn
@@ -216,16 +240,28 @@ impl Store {
         Ok(())
     }
 
-    /// Erases what can be rebuilt: scores, vectors, decisions, engine-made edges.
+    /// Erases what can be rebuilt: scores, vectors, decisions, engine-made edges. Not what a
+    /// caller stated, nor when.
     pub fn erase_derived(&self, ns: &Namespace) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
         self.erase_gathered(ns)?;
         let (from, to) = ns.range();
         self.conn.execute(
+        // Without relations, those that were stated are derived like others.
             "DELETE FROM link WHERE newer >= ?1 AND newer < ?2",
             [from, to],
         )?;
-        for table in ["decision", "derived", "token_vector", "gate"] {
+        self.conn.execute(
+            // Where its sum is another one, it is not to be relied on, nor even read.
+            &format!(
+                "DELETE FROM decision WHERE key >= ?1 AND key < ?2 AND (kind <> 'relate'
+                 OR NOT EXISTS (SELECT 1 FROM lineage WHERE older = decision.key AND by_caller
+                     AND newer = (?1 | CASE WHEN {} THEN json_extract(detail, '$.by') END)))",
+                self.sound("decision", sums::DECISION)
+            ),
+            [from, to],
+        )?;
+        for table in ["derived", "token_vector", "gate"] {
             self.conn.execute(
                 &format!("DELETE FROM {table} WHERE key >= ?1 AND key < ?2"),
                 [from, to],
