@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from reference.stand_ins import scripted, stub_facts
 
-from ebbtide import Config, Memory, Turn
+from ebbtide import Config, Memory, Store, Turn
 from ebbtide.analysis.facts import TurnText
 
 SMALL_TALK = ("Thanks!", "ok, sure", "Haha nice", "yeah, right", "brb", "wow, cool")
@@ -223,6 +223,19 @@ def test_what_the_archive_forgets_is_not_fallen_back_on(
         memory.add_many(talk(20))
         found = memory.retrieve("wow cool", limit=40)
         assert not [e for e in found if e.kind == "shadow"]
+
+
+def test_nothing_is_written_of_a_skipped_turn_that_is_discarded(
+    stub: Config, store_path: Path
+) -> None:
+    config = gated(stub).replace(
+        ltm={"enabled": False}, capacity={"token_budget": 5, "protect_last": 3}
+    )
+    with Store.open(store_path, config=config) as store:
+        report = store.memory("joe").add_many(talk(20))
+        assert report.over_budget_turns
+        assert "skip" in {e.reason for e in report.evicted}
+        assert store.check() == []
 
 
 def test_fusion_ranks_by_place_and_brings_linked_notes(stub: Config) -> None:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.stand_ins import scripted
 
-from ebbtide import Config, Memory
+from ebbtide import Config, Memory, NotFoundError, Store
 
 TURNS = [scripted(number) for number in range(120)]
 BUDGETS = (256, 1024, 4096)
@@ -121,6 +121,42 @@ def test_restarts_do_not_show_in_any_kind_of_archive(
             memory.add_many(TURNS[at : at + 5])
     with Memory.open(tmp_path / "memory.db", config=config) as memory:
         assert memory.digest() == expected
+
+
+@pytest.mark.parametrize("ltm", [{"enabled": False}, {"storage_type": "null"}])
+def test_a_turn_that_was_discarded_is_known_again(
+    stub: Config, store_path: Path, ltm: dict[str, Any]
+) -> None:
+    """The same external id is one turn, in one batch or in many, now or after a restart."""
+    config = stub.replace(
+        ltm=ltm,
+        capacity={"token_budget": 12, "protect_last": 1},
+        temporal_decay={"lambda_base": 2.0},
+    )
+    turns = [{**scripted(n), "external_id": f"e{n % 4}"} for n in range(12)]
+    found = []
+    for size in (64, 1):
+        with Memory.in_memory(config=config) as memory:
+            report = memory.add_many(turns, batch_size=size)
+            found.append((report.accepted, report.duplicates, memory.digest()))
+    accepted = 0
+    for turn in turns:
+        with Store.open(store_path, config=config) as store:
+            accepted += store.memory("ana").add(**turn).accepted
+            digest = store.memory("ana").digest()
+            assert store.check() == []
+    found.append((accepted, 12 - accepted, digest))
+    assert found == [(4, 8, found[0][2])] * 3
+    with Store.open(store_path, config=config) as store:
+        memory = store.memory("ana")
+        assert len(memory) < 4
+        with pytest.raises(NotFoundError):
+            memory.get(external_id="e0")
+        kept = next(memory.turns()).external_id
+        memory.delete(external_id=kept)
+        assert memory.add("It was erased.", external_id=kept).accepted == 1
+        memory.delete_all()
+        assert memory.add("All were erased.", external_id="e0").accepted == 1
 
 
 @given(

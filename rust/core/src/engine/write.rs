@@ -273,12 +273,13 @@ impl Engine {
             interaction_id: id,
             reason: "skip",
         });
-        self.archive(store, id)?;
         let lineage = &self.lineage;
         let step = self.active.advance(id, &self.config, |id| {
             lineage.validity(id) != Validity::Current
         });
-        self.record(store, &step, trace, report)
+        // Archiving may discard the turn, and with it what was decided on it.
+        self.record(store, &step, trace, report)?;
+        self.archive(store, id)
     }
 
     fn relate_edge(
@@ -370,7 +371,8 @@ impl Engine {
     fn archive(&mut self, store: &Store, id: InteractionId) -> Result<()> {
         match self.config.ltm.archive() {
             Archive::Discarded => {
-                return self.erase(store, id);
+                store.keep_external(&self.namespace, id)?;
+                return self.erase(store, &[id]);
             }
             Archive::WriteOnly => {
                 if let Some(turn) = store.turn(&self.namespace, id)? {

@@ -200,6 +200,18 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps the external id of a turn that is about to be discarded: it was here, and the
+    /// same turn again is a duplicate whenever it comes. The sign says that the turn is gone.
+    pub fn keep_external(&self, ns: &Namespace, id: u64) -> Result<()> {
+        self.conn
+            .prepare_cached(
+                "UPDATE external SET key = key | ?3 WHERE namespace = ?2 AND key = ?1
+                 AND external_id = (SELECT external_id FROM turn WHERE turn.key = ?1)",
+            )?
+            .execute(params![ns.key(id), ns.id, i64::MIN])?;
+        Ok(())
+    }
+
     /// Erases one turn from every table.
     pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
@@ -207,7 +219,8 @@ impl Store {
         self.erase_gathered_of(ns, id)?;
         let key = ns.key(id);
         for sql in [
-            "DELETE FROM external WHERE namespace = ?2 AND key = ?1",
+            "DELETE FROM external WHERE namespace = ?2 AND key = ?1
+                 AND external_id = (SELECT external_id FROM turn WHERE turn.key = ?1)",
             "DELETE FROM lineage WHERE (older = ?1 OR newer = ?1) AND ?2 > 0",
             "DELETE FROM decision WHERE key = ?1 AND ?2 > 0",
             "DELETE FROM gate WHERE key = ?1 AND ?2 > 0",
