@@ -231,6 +231,91 @@ def test_a_deleted_turn_restores_what_it_superseded(stub: Config) -> None:
         assert memory.history(0) == [memory.get(0)]
 
 
+def test_what_a_deleted_turn_superseded_may_be_superseded_by_another(
+    cheap: Config, store_path: Path
+) -> None:
+    texts = (
+        "I live in Lisbon.",
+        "I live in Porto now.",
+        "I no longer live in Porto, I live in Braga.",
+    )
+    with Memory.open(store_path, config=cheap) as memory:
+        for text in texts:
+            memory.add(text, speaker="Ana")
+        assert [e["newer"] for e in memory.explain(0)["newer"]] == [1]
+        memory.delete(1)
+        assert [t.validity for t in memory.turns()] == ["superseded", "current"]
+        edges, decisions = (memory.explain(0)[name] for name in ("newer", "decisions"))
+        assert [e["newer"] for e in edges] == [2]
+        told = [(d["kind"], d["at"], d["detail"]["by"]) for d in decisions]
+        assert told == [("supersede", 2, 2)]
+    with Memory.open(store_path, config=cheap) as memory:
+        assert memory.explain(0)["newer"] == edges
+        assert memory.explain(0)["decisions"] == decisions
+
+
+def test_reindexing_keeps_what_was_stated_and_when(stub: Config, store_path: Path) -> None:
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add("The port is v1.", speaker="Ana")
+        memory.add("Hello.", speaker="Ana")
+        memory.add("The port is v2.", speaker="Ana")
+        memory.relate(1, "invalidates", 0)
+        memory.add("The port is v3.", speaker="Ana")
+        digest, life = memory.digest(), memory.explain(0)
+        assert [d["kind"] for d in life["decisions"]] == ["supersede", "relate"]
+        memory.reindex()
+        assert memory.digest() == digest
+        assert memory.explain(0) == life
+    with Memory.open(store_path, config=stub) as memory:
+        assert memory.explain(0) == life
+        memory.delete_all()
+    with sqlite3.connect(store_path) as raw:
+        assert raw.execute("SELECT count(*) FROM decision").fetchone() == (0,)
+    raw.close()
+
+
+def test_relations_stand_in_one_order(stub: Config, store_path: Path) -> None:
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add_many(scripted(n) for n in range(4))
+        memory.relate(3, "conflicts_with", 1)
+        memory.relate(3, "conflicts_with", 0)
+        life = memory.explain(3)
+        stated = [e["older"] for e in life["older"] if e["by_caller"]]
+        assert stated == [0, 1]
+    with Memory.open(store_path, config=stub) as memory:
+        assert memory.explain(3) == life
+
+
+def test_relations_stated_at_one_moment_are_all_written_down(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add_many({"text": f"Turn {n}."} for n in range(4))
+        memory.relate(2, "conflicts_with", 1)
+        memory.relate(2, "conflicts_with", 0)
+        memory.delete(1)
+        memory.relate(3, "conflicts_with", 0)
+        stated = [d for d in memory.explain(0)["decisions"] if d["kind"] == "relate"]
+        assert [d["detail"]["by"] for d in stated] == [2, 3]
+
+
+def test_an_archive_file_has_a_turn_once_and_keeps_it(stub: Config, tmp_path: Path) -> None:
+    path = tmp_path / "archive.jsonl"
+    config = stub.replace(
+        capacity={"token_budget": 60, "protect_last": 1},
+        ltm={"storage_type": "file", "storage_path": str(path)},
+    )
+    with Memory.in_memory(config=config) as memory:
+        memory.add_many(scripted(n) for n in range(20))
+        lines = path.read_text().splitlines()
+        assert len(lines) == len(list(memory.turns(state="archived"))) > 5
+        memory.reindex()
+        assert path.read_text().splitlines() == lines
+        memory.add_many(scripted(n) for n in range(20, 30))
+        grown = path.read_text().splitlines()
+        assert len(grown) == len(list(memory.turns(state="archived"))) > len(lines)
+        memory.delete_all()
+        assert path.read_text().splitlines() == grown
+
+
 def test_delete_all_keeps_the_counter_and_the_others(stub: Config, store_path: Path) -> None:
     with Store.open(store_path, config=stub) as store:
         ana, luis = store.memory("ana"), store.memory("luis")

@@ -1,6 +1,7 @@
 //! Erasing turns, and what was derived from them.
 
 use super::Engine;
+use crate::config::Archive;
 use crate::error::Result;
 use crate::store::Store;
 use crate::types::InteractionId;
@@ -51,6 +52,13 @@ impl Engine {
 
     /// Drops everything derived, so that every turn waits for its analysis again.
     pub fn begin_reindex(&mut self) -> Result<()> {
+        if self.config.ltm.archive() == Archive::WriteOnly {
+            let archived = { self.turns.keys() }
+                .zip(self.turns.values())
+                .filter(|(_, meta)| meta.archived);
+            self.filed.extend(archived.map(|(id, _)| *id));
+            self.filed.extend(self.gate.skipped().keys());
+        }
         self.write(|engine, store, _| store.erase_derived(&engine.namespace))?;
         self.reload()
     }

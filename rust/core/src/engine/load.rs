@@ -83,6 +83,7 @@ impl Engine {
             turns: Turns::default(),
             names: BTreeSet::new(),
             pending: BTreeSet::new(),
+            filed: BTreeSet::new(),
             metadata: Fields::default(),
             gate: Gate::default(),
             recurrence: Recurrence::default(),

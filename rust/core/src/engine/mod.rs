@@ -104,6 +104,8 @@ pub struct Engine {
     turns: Turns,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
+    /// Turns that a reindexing archives again, and that are in the archive file already.
+    filed: BTreeSet<InteractionId>,
     metadata: Fields,
     gate: Gate,
     recurrence: Recurrence,

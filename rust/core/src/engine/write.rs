@@ -374,6 +374,7 @@ impl Engine {
                 store.keep_external(&self.namespace, id)?;
                 return self.erase(store, &[id]);
             }
+            Archive::WriteOnly if self.filed.remove(&id) => {}
             Archive::WriteOnly => {
                 if let Some(turn) = store.turn(&self.namespace, id)? {
                     crate::store::append_raw_record(&self.config.ltm.storage_path, &turn)?;

@@ -246,6 +246,7 @@ impl Store {
             "DELETE FROM lineage WHERE older >= ?1 AND older < ?2",
             [from, to],
         )?;
+        // Without relations, those that were stated are derived like others.
         self.erase_derived(ns)?;
         self.erase_written(ns)?;
         self.conn
@@ -260,7 +261,6 @@ impl Store {
         self.erase_gathered(ns)?;
         let (from, to) = ns.range();
         self.conn.execute(
-        // Without relations, those that were stated are derived like others.
             "DELETE FROM link WHERE newer >= ?1 AND newer < ?2",
             [from, to],
         )?;
