@@ -1,5 +1,6 @@
 //! Files and their names: whose a path is, and what may be written where.
 
+use super::scrub::log_left;
 use crate::error::{Code, Error, Result};
 use rusqlite::OpenFlags;
 use std::io::Read;
@@ -122,7 +123,7 @@ pub(super) fn refuse_logs(path: &Path) -> Result<()> {
 
 /// Turns that are only in the log would seem not to be there.
 pub(super) fn refuse_unread_log(path: &Path) -> Result<()> {
-    if std::fs::metadata(beside(path, "-wal")).is_ok_and(|m| m.len() > 0) {
+    if log_left(path) {
         return Err(Error::new(
             Code::StoreOpen,
             format!(

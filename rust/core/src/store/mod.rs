@@ -58,8 +58,7 @@ pub struct Store {
     version: usize,
     /// Erasures by this process.
     erasures: Cell<u64>,
-    /// Whether the log may hold what was erased. It may from the start: whoever wrote it
-    /// may have been killed.
+    /// Whether the log may hold what was erased: also one that a killed process left.
     scrub_due: Cell<bool>,
     // Held until the store is dropped; the operating system frees it with the process.
     _lock: Option<WriterLock>,
@@ -124,7 +123,7 @@ impl Store {
             read_only: false,
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
-            scrub_due: Cell::new(true),
+            scrub_due: Cell::new(false),
             _lock: None,
         })
     }
@@ -157,6 +156,7 @@ impl Store {
                 ),
             ));
         }
+        let left = scrub::log_left(path);
         let conn =
             Connection::open_with_flags(path, files::AS_NAMED).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);
@@ -168,7 +168,7 @@ impl Store {
             read_only: false,
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
-            scrub_due: Cell::new(true),
+            scrub_due: Cell::new(left),
             _lock: Some(lock),
         })
     }
@@ -209,7 +209,7 @@ impl Store {
             read_only: true,
             version,
             erasures: Cell::new(0),
-            scrub_due: Cell::new(true),
+            scrub_due: Cell::new(false),
             _lock: None,
         })
     }
