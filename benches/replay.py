@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ebbtide import Config, Memory, Turn
-from ebbtide.analysis.ahead import CHUNK_TURNS
 from ebbtide.analysis.analyser import Analyser
 from ebbtide.analysis.canonical import canonical_passages
 from ebbtide.analysis.normalise import for_matching
+from ebbtide.analysis.reading_ahead import CHUNK_TURNS
 from ebbtide.inputs import Prepared, prepare
 from ebbtide.pipeline import for_core, text_of
 from ebbtide.replay import replay

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ebbtide.analysis.facts import SIGNALS, TurnText
-from ebbtide.analysis.pipeline import SpacyAnalyser
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
 ROOT = Path(__file__).resolve().parents[1]
 LABELS = ROOT / "tests" / "signals"

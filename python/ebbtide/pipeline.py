@@ -17,8 +17,8 @@ from ebbtide.observing import name_of
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:
-    from ebbtide.analysis.ahead import Readers
     from ebbtide.analysis.analyser import Analysis
+    from ebbtide.analysis.reading_ahead import Readers
     from ebbtide.llm.utility import Assessment
 
 __all__ = [
@@ -144,7 +144,7 @@ def take_in(
     Raises:
         Exception: What reading or analysing an item raised; those before it are stored.
     """
-    from ebbtide.analysis.ahead import read_ahead
+    from ebbtide.analysis.reading_ahead import read_ahead
 
     stream = read_ahead(items, lambda item: item.text, readers)
     batch: list[tuple[Item, Analysis | None]] = []
@@ -177,7 +177,7 @@ def analysed(
     assess: Callable[[int, Prepared], Assessment | None],
 ) -> Iterator[list[tuple[int, tuple[Any, ...]]]]:
     """Stored turns with their ids, analysed, in batches in the form that the core reads."""
-    from ebbtide.analysis.ahead import read_ahead
+    from ebbtide.analysis.reading_ahead import read_ahead
 
     batch: list[tuple[int, tuple[Any, ...]]] = []
     for (number, turn), analysis in read_ahead(turns, lambda item: text_of(item[1]), readers):

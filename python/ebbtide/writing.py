@@ -22,7 +22,7 @@ from ebbtide.pipeline import (
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:
-    from ebbtide.analysis.ahead import Readers
+    from ebbtide.analysis.reading_ahead import Readers
     from ebbtide.inputs import Prepared
     from ebbtide.opened import Opened
 
@@ -122,11 +122,11 @@ class Writing:
         With 0 workers it is done in the calling thread.
         """
         if workers == 0:
-            from ebbtide.analysis.ahead import HereReaders
+            from ebbtide.analysis.reading_ahead import HereReaders
 
             return HereReaders(self._analyser)
         if workers == 1:
-            from ebbtide.analysis.ahead import ThreadReaders
+            from ebbtide.analysis.reading_ahead import ThreadReaders
 
             return ThreadReaders(self._analyser)
         from ebbtide.analysis.processes import ProcessReaders

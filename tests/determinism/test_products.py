@@ -13,7 +13,7 @@ from .processors import output, without_avx512
 HASHES = """
 import json, sys
 from hashlib import sha256
-from ebbtide.analysis.pipeline import SpacyAnalyser
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 docs = SpacyAnalyser().parse_all(json.load(sys.stdin))
 print(json.dumps([sha256(doc.tensor.tobytes()).hexdigest() for doc in docs]))
 """

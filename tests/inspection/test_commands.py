@@ -40,7 +40,7 @@ def run(
     tmp_path: Path,
 ) -> Run:
     """The command line in this process, without models, in a folder of its own."""
-    monkeypatch.setattr("ebbtide.cli.viewing.settings_from", lambda config: quick)
+    monkeypatch.setattr("ebbtide.cli.inspecting.settings_from", lambda config: quick)
     monkeypatch.chdir(tmp_path)
 
     def go(*words: object) -> tuple[int, str, str]:

@@ -696,7 +696,7 @@ def test_an_interrupt_exits_with_130_everywhere(
     def stop(*_: object) -> None:
         raise interrupt
 
-    monkeypatch.setattr("ebbtide.cli.inspecting.settings_from", stop)
+    monkeypatch.setattr("ebbtide.cli.explaining.settings_from", stop)
     done = run("stats", "--store", filled)
     assert (done.code, done.out, done.err) == (130, "", "")
 

@@ -13,8 +13,8 @@ import pytest
 from reference.stand_ins import DyingEmbedder, StubAnalyser, scripted
 
 from ebbtide import Config, ExternalError, InputError, Memory, Store, Turn
-from ebbtide.analysis.ahead import CHUNK_CHARACTERS, CHUNK_TURNS, FIRST_CHUNK
 from ebbtide.analysis.beside import Beside
+from ebbtide.analysis.reading_ahead import CHUNK_CHARACTERS, CHUNK_TURNS, FIRST_CHUNK
 from ebbtide.replay import ReplayJob, replay, replay_all
 
 TURNS = [scripted(number) for number in range(1000)]

@@ -10,7 +10,7 @@ from spacy.language import Language
 
 from ebbtide.analysis import pipeline
 from ebbtide.analysis.facts import Claim, TurnFacts, TurnText
-from ebbtide.analysis.pipeline import SpacyAnalyser
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
 Read = Callable[..., TurnFacts]
 

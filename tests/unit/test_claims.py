@@ -6,8 +6,8 @@ import pytest
 
 from ebbtide.analysis.facts import SIGNALS, Claim, TurnText
 from ebbtide.analysis.language import LanguageAdapter
-from ebbtide.analysis.pipeline import SpacyAnalyser
 from ebbtide.analysis.signals import EnglishAdapter
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
 from .conftest import Read, only_claim
 

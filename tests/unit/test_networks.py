@@ -16,8 +16,8 @@ from tests.unit.spacy_texts import TEXTS, WORDS, assert_the_same, seen
 
 from ebbtide import InputError, _core
 from ebbtide.analysis import encoder, transitions
-from ebbtide.analysis.encoder import with_own_encoders
 from ebbtide.analysis.products import with_ordered_products
+from ebbtide.analysis.tok2vec import with_own_encoders
 from ebbtide.analysis.transitions import Arcs, Entities, with_own_moves
 
 NAMED = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ebbtide.analysis.pipeline import SpacyAnalyser
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 from ebbtide.analysis.terms import STOP_WORDS, terms, token_terms
 
 Terms = Callable[[str], tuple[str, ...]]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ebbtide.analysis.pipeline
+import ebbtide.analysis.spacy_analyser
 from ebbtide.analysis.patterns import GuardedPattern, PatternList, guarded, lazy, pieces_of
 from ebbtide.analysis.triggers import triggers
 
@@ -30,7 +30,7 @@ RULES = list(
     dict.fromkeys(
         rule
         for name, module in sorted(sys.modules.items())
-        if name.startswith(ebbtide.analysis.pipeline.__name__.rpartition(".")[0])
+        if name.startswith(ebbtide.analysis.spacy_analyser.__name__.rpartition(".")[0])
         for value in vars(module).values()
         for rule in rules_of(value)
     )

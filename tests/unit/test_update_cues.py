@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ebbtide.analysis.facts import SIGNALS, TurnText
-from ebbtide.analysis.pipeline import SpacyAnalyser
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ebbtide.analysis.cache import AnalysisCache
     from ebbtide.analysis.embedding import Passage, Submit
-    from ebbtide.analysis.pipeline import SpacyAnalyser
     from ebbtide.analysis.query import QueryFrame
+    from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
 __all__ = ["Analyser", "Analysis", "Question"]
 
@@ -384,7 +384,7 @@ def _model_directory(nlp: Mapping[str, Any]) -> Path:
 # process share them.
 @functools.lru_cache(maxsize=4)
 def _shared_spacy(model: str, labels: Any) -> SpacyAnalyser:
-    from ebbtide.analysis.pipeline import SpacyAnalyser
+    from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
     return SpacyAnalyser(model, labels)
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebbtide import _core
+from ebbtide.analysis.batching import portions
 from ebbtide.analysis.canonical import CanonicalPassage
 from ebbtide.analysis.embedding_model import default_directory, load_model
-from ebbtide.analysis.side_by_side import portions
 from ebbtide.errors import ConfigError
 
 __all__ = ["Embedder", "ModelEmbedder", "Passage", "Pending", "Submit", "at_once"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ebbtide import _core
-from ebbtide.analysis.side_by_side import rows_of
+from ebbtide.analysis.batching import rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

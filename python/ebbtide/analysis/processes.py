@@ -54,7 +54,7 @@ class ProcessReaders:
         )
 
     def begin(self, turns: Sequence[TurnText]) -> Callable[[], list[Analysis]]:
-        """Start reading; see :class:`~ebbtide.analysis.ahead.Readers`.
+        """Start reading; see :class:`~ebbtide.analysis.reading_ahead.Readers`.
 
         The result raises ``worker.failed`` where a process ended on its own.
         """

@@ -27,7 +27,7 @@ from spacy.pipeline import DependencyParser, EntityRecognizer
 from thinc.api import NumpyOps
 
 from ebbtide import _core
-from ebbtide.analysis.side_by_side import portions, rows_of
+from ebbtide.analysis.batching import portions, rows_of
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ebbtide.analysis.ahead import HereReaders, read_ahead
 from ebbtide.analysis.analyser import Analyser
 from ebbtide.analysis.facts import TurnText
+from ebbtide.analysis.reading_ahead import HereReaders, read_ahead
 from ebbtide.bench.figures import Figure, milliseconds, sample, timed
 from ebbtide.bench.workload import QUESTIONS, conversation
 from ebbtide.config import Config

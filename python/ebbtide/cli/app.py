@@ -16,17 +16,17 @@ from ebbtide.cli import (
     comparing,
     configuring,
     consolidating,
-    daemon,
     deliberating,
     evaluating,
+    explaining,
     gating,
     importing,
     inspecting,
     keeping,
     maintaining,
+    mcp_server,
     replaying,
     serving,
-    viewing,
 )
 from ebbtide.cli.common import examples
 from ebbtide.cli.output import OutputError, fail, finish, prepare_streams, write
@@ -47,10 +47,10 @@ app = typer.Typer(
 app.command(epilog=replaying.EXAMPLES)(replaying.replay)
 app.command("import", epilog=importing.EXAMPLES)(importing.import_export)
 app.command(epilog=asking.EXAMPLES)(asking.ask)
-app.command(epilog=inspecting.EXPLAIN_EXAMPLES)(inspecting.explain)
-app.command(epilog=inspecting.STATS_EXAMPLES)(inspecting.stats)
-app.command(epilog=viewing.INSPECT_EXAMPLES)(viewing.inspect)
-app.command(epilog=viewing.PLOT_EXAMPLES)(viewing.plot)
+app.command(epilog=explaining.EXPLAIN_EXAMPLES)(explaining.explain)
+app.command(epilog=explaining.STATS_EXAMPLES)(explaining.stats)
+app.command(epilog=inspecting.INSPECT_EXAMPLES)(inspecting.inspect)
+app.command(epilog=inspecting.PLOT_EXAMPLES)(inspecting.plot)
 app.command(epilog=consolidating.EPISODES_EXAMPLES)(consolidating.episodes)
 app.command(epilog=maintaining.DELETE_EXAMPLES)(maintaining.delete)
 app.command(epilog=maintaining.FORGET_EXAMPLES)(maintaining.forget)
@@ -60,8 +60,8 @@ app.command(epilog=keeping.EXPORT_EXAMPLES)(keeping.export)
 app.command(epilog=keeping.LOAD_EXAMPLES)(keeping.load)
 app.command(epilog=keeping.BACKUP_EXAMPLES)(keeping.backup)
 app.command(epilog=keeping.DOCTOR_EXAMPLES)(keeping.doctor)
-app.command(epilog=serving.MCP_EXAMPLES)(serving.mcp)
-app.command(epilog=daemon.EXAMPLES)(daemon.serve)
+app.command(epilog=mcp_server.MCP_EXAMPLES)(mcp_server.mcp)
+app.command(epilog=serving.EXAMPLES)(serving.serve)
 app.command(epilog=benching.EXAMPLES)(benching.bench)
 app.add_typer(configuring.app, name="config")
 app.add_typer(archiving.app, name="archive")

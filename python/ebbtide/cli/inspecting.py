@@ -1,68 +1,144 @@
-"""``ebbtide explain`` and ``ebbtide stats``: what a memory holds, and why."""
+"""``ebbtide inspect`` and ``ebbtide plot``: a memory to look at."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
 from ebbtide.cli.common import (
-    ByOption,
     ConfigOption,
     JsonOption,
     NamespaceOption,
     StoreOption,
-    TurnArgument,
     examples,
     reading,
     settings_from,
-    turn_id,
 )
-from ebbtide.cli.output import print_json, stdout
+from ebbtide.cli.output import print_json, write
 
-__all__ = ["EXPLAIN_EXAMPLES", "STATS_EXAMPLES", "explain", "stats"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
-EXPLAIN_EXAMPLES = examples(
-    "ebbtide explain --store memory.db 26", "ebbtide explain --store memory.db s1:26"
+__all__ = ["INSPECT_EXAMPLES", "PLOT_EXAMPLES", "inspect", "plot"]
+
+INSPECT_EXAMPLES = examples(
+    "ebbtide inspect --store memory.db --open",
+    'ebbtide inspect --store memory.db --out ana.html --question "Where does Ana live now?"',
+    "ebbtide inspect --store memory.db --limit 500 --json",
 )
-STATS_EXAMPLES = examples(
-    "ebbtide stats --store memory.db", "ebbtide stats --store memory.db --namespace ana --json"
+PLOT_EXAMPLES = examples(
+    "ebbtide plot --store memory.db --out memory.png",
+    "ebbtide plot --store memory.db --namespace ana --out ana.svg --limit 500",
 )
 
+_LIMIT = 2_000  # as in ebbtide.inspection, which is not imported for the help
 
-def explain(
-    turn: TurnArgument,
+LimitOption = Annotated[int, typer.Option("--limit", min=1, help="Most turns, the newest ones.")]
+
+
+def inspect(
     store: StoreOption,
     namespace: NamespaceOption = None,
-    by: ByOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The page; STORE.html in this folder by default."
+        ),
+    ] = None,
+    question: Annotated[
+        list[str] | None,
+        typer.Option("--question", help="Keep this question's trace in the page; repeatable."),
+    ] = None,
+    limit: LimitOption = _LIMIT,
+    show: Annotated[
+        bool, typer.Option("--open", help="Open the page in the browser, too.")
+    ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The life of one turn, and why it is where it is.
+    """Write a memory as one HTML page.
 
-    What was read in it, its Survival Score, every decision about it, and the
-    turns that it corrects or that correct it.
+    It shows the turns, their decay, why each stayed or left, lineage and cards, and needs no
+    network and no other file. With --json, what it is made of is printed, and the page
+    is written only where --out names it.
     """
-    with reading(store, namespace, settings_from(config)) as memory:
-        life = memory.explain(turn_id(memory, turn, by))
+    from ebbtide.inspection import inspection_page
+
+    data = _gathered(store, namespace, config, limit, question or ())
+    page = None if as_json and out is None and not show else out or Path(f"{store.stem}.html")
+    if page is not None:
+        text = inspection_page(data)
+        _save(page, store, lambda: page.write_text(text, encoding="utf-8", newline="\n"))
+        if show:
+            _open(page)
     if as_json:
-        print_json(life)
-        return
-    from ebbtide.cli import show
-
-    show.life(stdout(), life)
+        print_json(data)
+    else:
+        _report(page, data)
 
 
-def stats(
+def plot(
     store: StoreOption,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The picture, a .png or .svg file.")
+    ],
     namespace: NamespaceOption = None,
+    limit: LimitOption = _LIMIT,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """A memory in numbers, and the digest of its state."""
-    with reading(store, namespace, settings_from(config)) as memory:
-        numbers = {**memory.stats(), "digest": memory.digest()}
-    numbers["store"] = str(store)
-    numbers["bytes"] = store.stat().st_size
-    if as_json:
-        print_json(numbers)
-        return
-    from ebbtide.cli import show
+    """Draw a memory as PNG or SVG.
 
-    stdout().print(show.table_of(numbers))
+    Ω over the turns, the tier of each, and the active tokens after each insertion.
+    Needs matplotlib: pip install "ebbtide[plot]".
+    """
+    from ebbtide.inspection.plot import draw_memory
+
+    data = _gathered(store, namespace, config, limit, ())
+    _save(out, store, lambda: draw_memory(data, out))
+    if as_json:
+        print_json({"file": str(out), "turns": len(data["turns"]), "left_out": data["left_out"]})
+    else:
+        _report(out, data)
+
+
+def _gathered(
+    store: Path, namespace: str | None, config: Path | None, limit: int, questions: Sequence[str]
+) -> dict[str, Any]:
+    from ebbtide.inspection import gather
+
+    settings = settings_from(config)
+    # Only a question needs the models, and turns that are analysed.
+    with reading(store, namespace, settings, analysed=bool(questions)) as memory:
+        return gather(memory, limit=limit, questions=questions, store=store.name)
+
+
+def _save(file: Path, store: Path, save: Callable[[], object]) -> None:
+    """Write a file, but never over the store it was read from."""
+    from ebbtide.errors import InputError
+
+    if file.exists() and file.samefile(store):
+        message = f"{file} is the store itself; choose another name with --out"
+        raise InputError(message, "input.field")
+    try:
+        save()
+    except OSError as error:
+        message = f"cannot write {file}: {error.strerror or error}; choose another name with --out"
+        raise InputError(message, "input.field") from error
+
+
+def _open(page: Path) -> None:
+    import webbrowser
+
+    from ebbtide.cli.output import stderr
+
+    if not webbrowser.open(page.resolve().as_uri()):
+        stderr().print(f"note: no browser was found; open {page} yourself")
+
+
+def _report(file: Path | None, data: dict[str, Any]) -> None:
+    shown, older = len(data["turns"]), data["left_out"]
+    rest = f"; {older:,} older ones are left out (--limit)" if older else ""
+    write(f"wrote {file}: {shown:,} turn{'' if shown == 1 else 's'}{rest}")

@@ -1,118 +1,90 @@
-"""``ebbtide mcp``: the memory for clients of the Model Context Protocol."""
+"""``ebbtide serve``: one process that writes a store for several."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ebbtide.cli.common import ConfigOption, examples, settings_from
-from ebbtide.cli.output import stderr
+from ebbtide.cli.output import stderr, write
 
-if TYPE_CHECKING:
-    from ebbtide.daemon import RemoteMemory
-    from ebbtide.memory import Memory
+__all__ = ["EXAMPLES", "serve"]
 
-__all__ = ["MCP_EXAMPLES", "mcp"]
-
-MCP_EXAMPLES = examples(
-    "ebbtide mcp --store memory.db",
-    "ebbtide mcp --store memory.db --namespace ana --http --port 8000",
-    "ebbtide mcp --daemon memory.db.sock --namespace ana",
+EXAMPLES = examples(
+    "ebbtide serve --store memory.db",
+    "ebbtide serve --store memory.db --socket /run/user/1000/ebbtide.sock",
+    "ebbtide serve --store memory.db --port 8765 --token-file ~/.config/ebbtide.token",
+    "ebbtide serve --openapi > openapi.json",
 )
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
-
-def mcp(
+def serve(
     store: Annotated[
-        Path | None, typer.Option("--store", "-s", help="The store file; or --daemon.")
+        Path | None, typer.Option("--store", "-s", help="The store file; made if missing.")
     ] = None,
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Which memory of the store; made if missing.")
-    ] = "default",
-    http: Annotated[
-        bool, typer.Option("--http", help="Streamable HTTP, for several clients; else stdio.")
-    ] = False,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    socket: Annotated[
+        Path | None,
+        typer.Option("--socket", help="Unix socket to listen on; STORE.sock by default."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="Loopback address to listen on, with --port.")
+    ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")
-    ] = 8000,
-    read_only: Annotated[
-        bool,
+        int | None,
         typer.Option(
-            "--read-only", help="Recall from the memory as it is now, without tools that change it."
-        ),
-    ] = False,
-    daemon: Annotated[
-        str | None,
-        typer.Option(
-            "--daemon", help="Address of an `ebbtide serve` that holds the store, for --store."
+            "--port", min=0, max=65535, help="Listen on a port instead; 0 takes a free one."
         ),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option("--token-file", help="File with the daemon's token.")
+        Path | None,
+        typer.Option(
+            "--token-file",
+            help="File with the token, made if missing; with --port STORE.token by default.",
+        ),
     ] = None,
+    max_body: Annotated[
+        int, typer.Option("--max-body", min=1024, help="Most bytes of a request's body.")
+    ] = 8 * 2**20,
+    openapi: Annotated[
+        bool, typer.Option("--openapi", help="Print the OpenAPI description and end.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Serve a memory to clients of the Model Context Protocol (MCP).
+    """Hold a store for several processes.
 
-    Over stdio the client starts this command and the store is that client's alone. For
-    several clients, start it once with --http and give them http://HOST:PORT/mcp, or let
-    each start one with --daemon.
+    It speaks HTTP over a Unix socket, which is this user's alone, or over a loopback port,
+    which asks for a token. Programs use it with ebbtide.connect(ADDRESS). SIGTERM and
+    Ctrl-C end it: requests that run are finished first.
     """
-    from ebbtide.mcp import serve
+    if openapi:
+        from ebbtide.daemon.app import openapi as described
 
-    if http and host not in _LOOPBACK:
-        stderr().print(f"note: {host} is no loopback address, and the server asks nobody who it is")
-    with _meant(store, daemon, namespace, config, token_file, read_only) as memory:
-        shown = f"[{host}]" if ":" in host else host
-        where = f"serving {store or daemon} at http://{shown}:{port}/mcp; Ctrl-C ends it"
+        write(json.dumps(described(), indent=2))
+        return
+    if store is None:
+        raise typer.BadParameter("name the store file", param_hint="--store")
+    from ebbtide.daemon.server import Daemon, Settings
 
-        def say() -> None:
-            stderr().print(where, soft_wrap=True)
-
-        serve(memory, http=http, host=host, port=port, read_only=read_only, ready=say)
-
-
-def _meant(
-    store: Path | None,
-    daemon: str | None,
-    namespace: str,
-    config: Path | None,
-    token_file: Path | None,
-    read_only: bool,
-) -> Memory | RemoteMemory:
-    """The memory of a store, or of a daemon that holds one."""
-    if (store is None) == (daemon is None):
-        raise typer.BadParameter(
-            "name the store, or the daemon that holds it", param_hint="--store"
+    daemon = Daemon(
+        Settings(
+            store=store,
+            config=settings_from(config),
+            socket=socket,
+            host=host,
+            port=port,
+            token_file=token_file,
+            max_body=max_body,
         )
-    if store is not None:
-        return _opened(store, namespace, config, read_only=read_only)
-    if config is not None:
-        raise typer.BadParameter("the daemon has its own settings", param_hint="--config")
-    assert daemon is not None
-    from ebbtide.daemon import connect
-
-    return connect(daemon, token=token_file, namespace=namespace)
+    )
+    daemon.run(lambda address: _say(store, address, token_file))
 
 
-def _opened(store: Path, namespace: str, config: Path | None, *, read_only: bool) -> Memory:
-    """The memory, or an error that says how several clients share one."""
-    from ebbtide.errors import StoreError
-    from ebbtide.memory import Memory
-
-    try:
-        return Memory.open(
-            store, namespace=namespace, config=settings_from(config), read_only=read_only
-        )
-    except StoreError as error:
-        if error.code != "store.locked":
-            raise
-        message = (
-            f"{error}; to share a memory, start `ebbtide mcp --http` once and give every "
-            "client its address, or name a daemon with --daemon, or add --read-only here"
-        )
-        raise StoreError(message, error.code) from error
+def _say(store: Path, address: str, token_file: Path | None) -> None:
+    """Tell where it listens; the token itself is in its file alone."""
+    if token_file is None and address.startswith("http"):
+        token_file = Path(f"{store}.token")
+    asked = "" if token_file is None else f", token in {token_file}"
+    stderr().print(f"serving {store} at {address}{asked}; Ctrl-C ends it", soft_wrap=True)

@@ -32,15 +32,15 @@ mod thread;
 mod tiers;
 mod turns;
 mod updates;
+mod wording;
 mod write;
-mod writing;
 
 pub use deliberate::Overruled;
 pub use graph::SegmentVectors;
 pub use load::MemoryOptions;
 pub use read::{Evidence, Recall, RecallOptions, Support};
 pub use tiers::{EpisodeText, Excerpt, FactText};
-pub use writing::{Assignment, Message};
+pub use wording::{Assignment, Message};
 
 use crate::active::Active;
 use crate::config::{Archive, Config};

@@ -16,8 +16,8 @@ import ebbtide._core as core
 from ebbtide.analysis import pipeline, sentiment
 from ebbtide.analysis.facts import TurnFacts, TurnText
 from ebbtide.analysis.normalise import for_matching
-from ebbtide.analysis.pipeline import SpacyAnalyser
 from ebbtide.analysis.sentiment import SentimentMeter, split_at_whitespace
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 from ebbtide.errors import ConfigError
 
 WHEN = datetime(2024, 5, 10, 12, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The analyser: one spaCy parse a turn, read into :class:`TurnFacts`."""
+"""The analyser on spaCy: one parse a turn, read into :class:`TurnFacts`."""
 
 from __future__ import annotations
 
@@ -274,8 +274,8 @@ def _load(name: str) -> Language:
     spacy = import_spacy()  # first: the others import it, too
 
     from ebbtide.analysis.attributes import with_looked_up_attributes
-    from ebbtide.analysis.encoder import with_own_encoders
     from ebbtide.analysis.products import with_ordered_products
+    from ebbtide.analysis.tok2vec import with_own_encoders
     from ebbtide.analysis.transitions import with_own_moves
 
     for candidate in _candidates(name):

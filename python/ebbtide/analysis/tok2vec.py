@@ -16,7 +16,7 @@ import numpy as np
 from thinc.api import Model, NumpyOps
 
 from ebbtide import _core
-from ebbtide.analysis.side_by_side import rows_of
+from ebbtide.analysis.batching import rows_of
 
 if TYPE_CHECKING:
     from typing import TypeAlias
