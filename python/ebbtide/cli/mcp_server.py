@@ -22,8 +22,6 @@ MCP_EXAMPLES = examples(
     "ebbtide mcp --daemon memory.db.sock --namespace ana",
 )
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
 
 def mcp(
     store: Annotated[
@@ -62,9 +60,10 @@ def mcp(
     several clients, start it once with --http and give them http://HOST:PORT/mcp, or let
     each start one with --daemon.
     """
+    from ebbtide.daemon.guard import is_loopback
     from ebbtide.mcp import serve
 
-    if http and host not in _LOOPBACK:
+    if http and not is_loopback(host):
         stderr().print(f"note: {host} is no loopback address, and the server asks nobody who it is")
     with _meant(store, daemon, namespace, config, token_file, read_only) as memory:
         shown = f"[{host}]" if ":" in host else host
