@@ -108,6 +108,9 @@ fn feed(hash: &mut Sha256, value: &Value) {
         Value::Object(fields) => {
             hash.update("{");
             hash.update(fields.len().to_le_bytes());
+            // A map may have them in the order in which they came.
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(field, _)| *field);
             for (field, item) in fields {
                 feed_text(hash, field);
                 feed(hash, item);
