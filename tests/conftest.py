@@ -29,10 +29,10 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="session", autouse=True)
 def _models_once() -> Iterator[None]:
     """Each memory loads spaCy anew; in the tests one loaded pipeline serves all."""
-    from ebbtide.analysis import pipeline
+    from ebbtide.analysis import spacy_analyser
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "_load", functools.cache(pipeline._load))
+        patch.setattr(spacy_analyser, "_load", functools.cache(spacy_analyser._load))
         yield
 
 

@@ -12,7 +12,7 @@ import pytest
 from reference.stand_ins import scripted
 
 from ebbtide import Config, Memory, Turn
-from ebbtide.analysis import ahead
+from ebbtide.analysis import reading_ahead
 from ebbtide.evals.datasets import load_conversations
 from ebbtide.replay import replay
 
@@ -53,9 +53,9 @@ def test_batches(stub: Config, preset: str) -> None:
 def test_chunks(stub: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     digests = {written(stub, SCRIPTED)}
     for size, first, characters in ((1, 1, 10**6), (3, 2, 10**6), (10**6, 10**6, 10**9), (9, 9, 1)):
-        monkeypatch.setattr(ahead.ThreadReaders, "chunk_turns", size)
-        monkeypatch.setattr(ahead, "FIRST_CHUNK", first)
-        monkeypatch.setattr(ahead, "CHUNK_CHARACTERS", characters)
+        monkeypatch.setattr(reading_ahead.ThreadReaders, "chunk_turns", size)
+        monkeypatch.setattr(reading_ahead, "FIRST_CHUNK", first)
+        monkeypatch.setattr(reading_ahead, "CHUNK_CHARACTERS", characters)
         digests.add(written(stub, SCRIPTED))
     assert len(digests) == 1
 

@@ -547,3 +547,23 @@ def test_another_model_s_export_is_kept_for_reindexing(
         tmp_path / "other.db", namespace="ana", config=other, reindexing=True
     ) as memory:
         assert memory.reindex() == len(memory)
+
+
+def test_the_ids_of_discarded_turns_are_kept_and_exported(stub: Config, tmp_path: Path) -> None:
+    config = stub.replace(
+        capacity={"token_budget": 30, "protect_last": 1}, ltm={"storage_type": "null"}
+    )
+    turns = [{"text": f"turn {n} about the garden", "external_id": f"e{n}"} for n in range(12)]
+    with Store.open(tmp_path / "a.db", config=config) as store:
+        memory = store.memory("ana")
+        memory.add_many(turns)
+        assert len(memory) < 12
+        memory.export(tmp_path / "ana.jsonl")
+        digest = memory.digest()
+    with Store.open(tmp_path / "b.db", config=config) as store:
+        assert store.load(tmp_path / "ana.jsonl").digest() == digest
+        assert store.check() == []
+        for _ in range(2):
+            assert store.memory("ana").add_many(turns).duplicates == 12
+            assert store.memory("ana").digest() == digest
+            store.repair()

@@ -8,7 +8,7 @@ import pytest
 import spacy
 from spacy.language import Language
 
-from ebbtide.analysis import pipeline
+from ebbtide.analysis import spacy_analyser
 from ebbtide.analysis.facts import Claim, TurnFacts, TurnText
 from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
@@ -29,7 +29,7 @@ def read() -> Read:
 @pytest.fixture(scope="module")
 def ours() -> Language:
     """The pipeline that turns are read with."""
-    return pipeline._load("en_core_web_sm")
+    return spacy_analyser._load("en_core_web_sm")
 
 
 @pytest.fixture(scope="module")

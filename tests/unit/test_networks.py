@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from tests.unit.spacy_texts import TEXTS, WORDS, assert_the_same, seen
 
 from ebbtide import InputError, _core
-from ebbtide.analysis import encoder, transitions
+from ebbtide.analysis import tok2vec, transitions
 from ebbtide.analysis.products import with_ordered_products
 from ebbtide.analysis.tok2vec import with_own_encoders
 from ebbtide.analysis.transitions import Arcs, Entities, with_own_moves
@@ -67,7 +67,7 @@ def test_any_words_in_any_order_are_the_same(
 def test_they_are_the_same_where_little_is_remembered(
     ours: Language, stock: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder, "_MOST", 30)
+    monkeypatch.setattr(tok2vec, "_MOST", 30)
     for text in TEXTS + NAMED:
         assert_the_same(ours, stock, [text])
     assert_the_same(ours, stock, TEXTS + NAMED)

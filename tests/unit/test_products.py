@@ -11,7 +11,7 @@ from spacy.language import Language
 from thinc.api import NumpyOps
 
 from ebbtide import InputError, _core
-from ebbtide.analysis import pipeline
+from ebbtide.analysis import spacy_analyser
 from ebbtide.analysis.products import OrderedOps
 
 TEXTS = [
@@ -26,7 +26,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def ordered() -> Language:
-    return pipeline._load("en_core_web_sm")
+    return spacy_analyser._load("en_core_web_sm")
 
 
 @pytest.fixture(scope="module")

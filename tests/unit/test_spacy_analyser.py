@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ebbtide._core as core
-from ebbtide.analysis import pipeline, sentiment
+from ebbtide.analysis import sentiment, spacy_analyser
 from ebbtide.analysis.facts import TurnFacts, TurnText
 from ebbtide.analysis.normalise import for_matching
 from ebbtide.analysis.sentiment import SentimentMeter, split_at_whitespace
@@ -179,8 +179,8 @@ def test_a_long_text_is_read_in_pieces(
     turn = TurnText(text, speaker="Ana", timestamp=WHEN)
     apart = analyser.analyse([TurnText(piece, speaker="Ana") for piece in pieces])
     counts = [[token.pos_ for token in analyser.parse(piece)] for piece in pieces]
-    monkeypatch.setattr(pipeline, "_PIECE_CHARACTERS", 28)
-    assert [text[start:end] for start, end in pipeline._pieces(text)] == pieces
+    monkeypatch.setattr(spacy_analyser, "_PIECE_CHARACTERS", 28)
+    assert [text[start:end] for start, end in spacy_analyser._pieces(text)] == pieces
     facts = analyser.analyse([turn, TurnText("Thanks!")])[0]
     tags = [tag for piece in counts for tag in piece]
     semantic = sum(tag in ("NOUN", "VERB", "ADJ", "PROPN") for tag in tags)
@@ -251,19 +251,19 @@ def test_a_missing_model_is_named_with_its_remedy() -> None:
 def test_the_fingerprint_is_that_of_the_loaded_model(monkeypatch: pytest.MonkeyPatch) -> None:
     from importlib.metadata import version
 
-    loaded = pipeline._load("en_core_web_sm")
+    loaded = spacy_analyser._load("en_core_web_sm")
     installed = "_".join([loaded.meta["lang"], loaded.meta["name"]])
     for name in ("en_core_web_sm", installed, str(loaded.path)):
         analyser = SpacyAnalyser(name, entity_labels=["ORG", "GPE"])
         with monkeypatch.context() as patch:
-            patch.setattr(pipeline, "_load", lambda name: pytest.fail(f"{name} was loaded"))
+            patch.setattr(spacy_analyser, "_load", lambda name: pytest.fail(f"{name} was loaded"))
             fingerprint = analyser.fingerprint
         assert fingerprint == (
             f"spacy={version('spacy')};products=fused;model={installed}@{loaded.meta['version']}"
             f";adapter=en@{analyser._adapter.version};vader={version('vaderSentiment')}"
             ";entities=GPE,ORG"
         )
-        monkeypatch.setattr(pipeline, "_installed_meta", lambda name: None)
+        monkeypatch.setattr(spacy_analyser, "_installed_meta", lambda name: None)
         assert analyser.fingerprint == fingerprint
         monkeypatch.undo()
 

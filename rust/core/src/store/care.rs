@@ -363,11 +363,14 @@ impl Store {
         Ok(())
     }
 
-    /// External ids lead to the turns that carry them; to the first, where several do.
+    /// External ids lead to the turns that carry them; to the first, where several do. Those
+    /// of discarded turns stay.
     fn restore_external(&self, ns: &Namespace) -> Result<()> {
         let (from, to) = ns.range();
-        self.conn
-            .execute("DELETE FROM external WHERE namespace = ?1", [ns.id])?;
+        self.conn.execute(
+            "DELETE FROM external WHERE namespace = ?1 AND key >= 0",
+            [ns.id],
+        )?;
         self.conn.execute(
             "INSERT OR IGNORE INTO external (namespace, external_id, key)
              SELECT ?3, external_id, key FROM turn

@@ -221,6 +221,7 @@ impl Store {
             ns.analyser.clone_from(&analyser);
             store.update_namespace(&ns)?;
             let rows = store.read_rows(&ns, &mut lines)?;
+            store.keep_externals_of_nobody(&ns)?;
             // A release without checksums wrote none.
             store.conn.execute_batch(&sums::fill())?;
             for summed in &sums::SUMMED {

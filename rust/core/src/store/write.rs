@@ -212,6 +212,16 @@ impl Store {
         Ok(())
     }
 
+    /// The same of every external id whose turn is not there.
+    pub(super) fn keep_externals_of_nobody(&self, ns: &Namespace) -> Result<()> {
+        self.conn.execute(
+            "UPDATE external SET key = key | ?2 WHERE namespace = ?1
+             AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.key = external.key)",
+            [ns.id, i64::MIN],
+        )?;
+        Ok(())
+    }
+
     /// Erases one turn from every table.
     pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
