@@ -1,8 +1,7 @@
-"""Make the golden store of this release: ``python tests/golden/make_golden.py``.
+"""Make the golden store of this schema version: ``python tests/golden/make_golden.py``.
 
-A later release must open it, find the same digests, and go on. Keep the file of
-each release for good; run this once a release, and again only while the schema
-of an unreleased version still changes.
+A later version must open it, find the same digests, and go on. Keep the file of each
+version of the schema for good; run this once for each, when it is new.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from reference.stand_ins import HashEmbedder, StubAnalyser, scripted
 
-from ebbtide import Config, Store, __version__
+from ebbtide import Config, Store, _core
 from ebbtide.analysis import analyser
 
 FOLDER = Path(__file__).parent
@@ -44,7 +43,7 @@ def record(store: Store) -> dict[str, object]:
 def main() -> None:
     """Write the store and what is in it."""
     analyser.Analyser = StubAnalyser  # type: ignore[misc,assignment]
-    path = FOLDER / f"store-{__version__}.db"
+    path = FOLDER / f"store-schema-{_core.schema_version()}.db"
     for old in FOLDER.glob(f"{path.name}*"):
         old.unlink()
     with Store.open(path, config=config()) as store:

@@ -1,4 +1,4 @@
-"""Stores of every release open, hold what they held, and go on."""
+"""Stores of earlier schema versions open, hold what they held, and go on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, Store, __version__
+from ebbtide import Config, Store, _core
 from golden.make_golden import config, record
 
 FOLDER = Path(__file__).parent
@@ -18,7 +18,7 @@ STORES = sorted(FOLDER.glob("store-*.db"))
 
 
 def test_there_is_a_store_of_this_version() -> None:
-    assert FOLDER / f"store-{__version__}.db" in STORES
+    assert FOLDER / f"store-schema-{_core.schema_version()}.db" in STORES
 
 
 @pytest.mark.parametrize("golden", STORES, ids=[store.name for store in STORES])

@@ -1,4 +1,4 @@
-//! Tables, and the migrations that lead to them from every released version.
+//! Tables, and the migrations that lead to them from every earlier version.
 
 use super::{row_sum, sums};
 use crate::error::{Code, Error, Result};

@@ -1,7 +1,7 @@
-//! Token vectors in the store: four bits a number, eight in rows of earlier releases.
+//! Token vectors in the store: four bits a number, eight in rows of earlier versions of the schema.
 //!
 //! Rows in eight bits are packed as they are read, so that a memory gives the same evidence
-//! whichever release wrote it; `reindex` writes them anew.
+//! whichever version wrote it; `reindex` writes them anew.
 
 use super::schema::PACKED_SINCE;
 use super::{Namespace, Store, id_of, sums};
