@@ -26,7 +26,8 @@ from ebbtide import Config, Turn, _core
 from ebbtide.analysis.analyser import Analyser, Analysis, Question
 from ebbtide.analysis.canonical import CanonicalPassage
 from ebbtide.analysis.facts import TurnText
-from ebbtide.inputs import Prepared, prepare, turn_from
+from ebbtide.inputs import Prepared, prepare
+from ebbtide.mappings import turn_from
 
 __all__ = ["JITTER", "Source", "as_query", "batches", "jittered", "open_handle", "read_source"]
 

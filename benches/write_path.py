@@ -21,7 +21,8 @@ from typing import Any
 from ebbtide import Config, _core
 from ebbtide.analysis.analyser import Analyser
 from ebbtide.analysis.facts import TurnText
-from ebbtide.inputs import prepare, turn_from
+from ebbtide.inputs import prepare
+from ebbtide.mappings import turn_from
 from ebbtide.pipeline import for_core
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "conversation.jsonl"

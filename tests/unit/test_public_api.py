@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import importlib
 import inspect
 import re
 import subprocess
@@ -49,6 +50,23 @@ def bound(path: Path) -> set[str]:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)
     return names
+
+
+ROOT = Path(__file__).parents[2]
+OUTSIDE = sorted(
+    path for folder in ("benches", "models", "scripts") for path in (ROOT / folder).rglob("*.py")
+)
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_what_stands_outside_imports_what_is_there(path: Path) -> None:
+    """Benches and scripts are run by hand: nobody else notices that a name has moved."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ebbtide":
+            module = importlib.import_module(str(node.module))
+            for alias in node.names:
+                if not hasattr(module, alias.name):
+                    importlib.import_module(f"{node.module}.{alias.name}")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
