@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from ebbtide.config import Config
-from ebbtide.errors import StoreError
 from ebbtide.memory import Memory
+from ebbtide.opened import closed
 from ebbtide.pipeline import BATCH
 from ebbtide.types import Turn, WriteReport
 
@@ -59,7 +59,7 @@ async def _in(pool: ThreadPoolExecutor, work: Callable[[], _R]) -> _R:
     try:
         begun = asyncio.get_running_loop().run_in_executor(pool, context.run, work)
     except RuntimeError as error:  # the pool was shut down: only `close` does that
-        raise StoreError("this memory was closed; open it again", "store.closed") from error
+        raise closed() from error
     return await begun
 
 

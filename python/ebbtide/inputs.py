@@ -27,6 +27,7 @@ __all__ = [
     "query_moment",
     "shown",
     "turn_named",
+    "whole",
 ]
 
 _PROVENANCE_TEXT = ("role", "session_id", "source_turn", "timestamp")
@@ -280,8 +281,17 @@ def positive(name: str, value: Any) -> int:
     Raises:
         InputError: ``input.field``: it is something else.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        message = f"{name} must be a whole number of at least 1, not {shown(value)}"
+    return whole(name, value, least=1)
+
+
+def whole(name: str, value: Any, *, least: int) -> int:
+    """A whole number from ``least`` on, named in the error where it is none.
+
+    Raises:
+        InputError: ``input.field``: it is something else.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        message = f"{name} must be a whole number of at least {least}, not {shown(value)}"
         raise InputError(message, "input.field")
     return min(value, 2**31 - 1)  # more than any memory holds
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide import _core
 from ebbtide.config import Config
-from ebbtide.errors import ConfigError
+from ebbtide.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ebbtide.llm.seam import JsonModel
     from ebbtide.observing import Watch
 
-__all__ = ["Opened", "open_handle", "settings_of"]
+__all__ = ["Opened", "closed", "open_handle", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,11 @@ def settings_of(config: Config | str | Path | None) -> Config:
         f"{type(config).__name__}; Config().replace(section={{...}}) changes single settings"
     )
     raise ConfigError(message, "config.type")
+
+
+def closed() -> StoreError:
+    """The error for a call of a memory that was closed, in the words of the core."""
+    return StoreError("this memory was closed; open it again", "store.closed")
 
 
 def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.StoreHandle:

@@ -66,7 +66,11 @@ class Item:
 
 
 class Intake:
-    """One memory's way in: which turns it knows, and how it stores a batch."""
+    """One memory's way in: which turns it knows, and how it stores a batch.
+
+    Attributes:
+        on_the_way: Texts of turns that were read and are not stored yet, by external id.
+    """
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class Intake:
         self._find = find
         self._store = store
         self._max_chars = max_chars
-        self._on_the_way: set[str] = set()
+        self.on_the_way: dict[str, str] = {}
 
     def read(self, turns: Iterable[Turn | Mapping[str, Any]]) -> Iterator[Item]:
         """Check turns, one after the other.
@@ -103,15 +107,15 @@ class Intake:
                 kept = f"the {place} before it were kept" if place else "nothing came before it"
                 message = f"turn {place + 1} of this call: {error}; {kept}"
                 raise type(error)(message, error.code) from error
-            yield Item(self, turn, turn is not None and self._known(turn.external_id))
+            yield Item(self, turn, turn is not None and self._known(turn))
 
-    def _known(self, external_id: str | None) -> bool:
+    def _known(self, turn: Prepared) -> bool:
         # A known turn needs no analysis; the core would refuse it again.
-        if external_id is None:
+        if turn.external_id is None:
             return False
-        if external_id in self._on_the_way or self._find(external_id) is not None:
+        if turn.external_id in self.on_the_way or self._find(turn.external_id) is not None:
             return True
-        self._on_the_way.add(external_id)
+        self.on_the_way[turn.external_id] = turn.text
         return False
 
     def store(self, batch: Sequence[tuple[Item, Analysis | None]]) -> WriteReport:
@@ -124,7 +128,8 @@ class Intake:
         ]
         assess = self._assess or _nothing
         report = self._store([for_core(turn, found, assess(turn)) for turn, found in new])
-        self._on_the_way.difference_update(turn.external_id or "" for turn, _ in new)
+        for turn, _ in new:
+            self.on_the_way.pop(turn.external_id or "", None)
         return WriteReport(duplicates=known) + report
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ebbtide.errors import EbbtideError, InputError, NotFoundError
-from ebbtide.inputs import positive, prepare, shown
+from ebbtide.inputs import positive, prepare, whole
 from ebbtide.mappings import turn_from
 from ebbtide.memory import Memory
 from ebbtide.observing import begin
-from ebbtide.pipeline import BATCH, Item, take_in
+from ebbtide.pipeline import BATCH, Intake, Item, take_in
 from ebbtide.types import Turn, WriteReport
 
 __all__ = ["ReplayJob", "ReplaySummary", "replay", "replay_all"]
@@ -167,9 +167,7 @@ def replay_all(
         InputError: As :func:`replay`; the jobs before have had their summaries.
     """
     batch_size = positive("batch_size", batch_size)
-    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 0:
-        message = f"workers must be a whole number of at least 0, not {shown(workers)}"
-        raise InputError(message, "input.field")
+    workers = whole("workers", workers, least=0)
     queue = _Jobs(jobs, stop or (lambda: False))
     if queue.waiting is None:
         return
@@ -248,14 +246,13 @@ class _Run:
         # Its turns are stored while the caller has the thread: it encloses nothing.
         self._ended = begin(job.memory._watch, "replay", encloses=False)
         self.intake = job.memory._writing.intake()
-        self.checked = _Checked(job.memory, job.turns, stop)
+        self.checked = _Checked(job.memory, self.intake, job.turns, stop)
 
     def note(self, report: WriteReport, turns: int) -> None:
         """Count one stored batch."""
         summary = self._summary
         summary.note(report)
         summary.turns += turns
-        self.checked.stored(turns)
         summary.skipped = self.checked.skipped
         summary.seconds = self._clock.seconds()
         if self._job.progress is not None:
@@ -293,6 +290,7 @@ class _Checked:
     def __init__(
         self,
         memory: Memory,
+        intake: Intake,
         turns: Iterable[Turn | Mapping[str, Any]],
         stop: Callable[[], bool],
     ) -> None:
@@ -300,16 +298,10 @@ class _Checked:
         self.failure: InputError | None = None
         self.ended = False
         self._memory = memory
+        self._intake = intake
         self._turns = turns
         self._stop = stop
         self._rendered = 0
-        self._read_ids: deque[str | None] = deque()
-        self._on_the_way: dict[str | None, str] = {}
-
-    def stored(self, turns: int) -> None:
-        """So many more of the turns that were read are stored now."""
-        for _ in range(turns):
-            self._on_the_way.pop(self._read_ids.popleft(), None)
 
     @property
     def skipped(self) -> int:
@@ -329,8 +321,6 @@ class _Checked:
                 if getattr(self._turns, "local", False):
                     self._same(turn, prepared.text)
                 self.read += 1
-                self._read_ids.append(turn.external_id)
-                self._on_the_way[turn.external_id] = prepared.text
                 yield turn
             self.ended = True
         except EbbtideError as error:
@@ -358,8 +348,9 @@ class _Checked:
 
     def _known(self, external_id: str | None) -> str | None:
         """The text of a turn that is stored or will be in a moment."""
-        if external_id in self._on_the_way:
-            return self._on_the_way[external_id]
+        text = self._intake.on_the_way.get(external_id or "")
+        if text is not None:
+            return text
         try:
             return self._memory.get(external_id=external_id).text
         except NotFoundError:

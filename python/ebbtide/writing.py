@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.errors import StoreError
 from ebbtide.observing import observed, scrubbed
+from ebbtide.opened import closed
 from ebbtide.pipeline import (
     BackgroundFlush,
     Intake,
@@ -76,7 +76,7 @@ class Writing:
         self._handle.check_process()
         with self._write_lock:
             if self._stopped:  # else closing would wait for as long as turns come
-                raise StoreError("this memory was closed; open it again", "store.closed")
+                raise closed()
             _, report = self._handle.journal([turn])
         self._wake()
         return WriteReport._from_core(report)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import shown
+from ebbtide.inputs import positive, shown
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
@@ -66,11 +66,7 @@ def scope_of(
 
 def wanted_of(top_k: int, limit: int | None) -> int:
     """How many results are asked for, under either name."""
-    wanted = top_k if limit is None else limit
-    if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1:
-        message = f"top_k must be a whole number of at least 1, not {shown(wanted)}"
-        raise InputError(message, "input.field")
-    return wanted
+    return positive("top_k", top_k if limit is None else limit)
 
 
 def least_of(threshold: float | None) -> float:

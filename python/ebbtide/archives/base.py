@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ebbtide.archives.records import Block, Record, escaped, kept_fields
 from ebbtide.errors import ExternalError, FingerprintError, InputError, SchemaVersionError
-from ebbtide.inputs import checked_text, filters_for_core
+from ebbtide.inputs import checked_mapping, checked_text, filters_for_core
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,9 +212,7 @@ class Filters:
         Raises:
             InputError: For an unknown filter or an unusable value.
         """
-        if not isinstance(given, Mapping | None):
-            filters_for_core(given)  # which refuses it
-        wanted = dict(given or {})
+        wanted = {} if given is None else dict(checked_mapping("filters", given))
         writer = wanted.pop("writer", None)
         if writer is not None:
             checked_text("filter writer", writer)

@@ -75,6 +75,22 @@ _LINES_BODY = {
 }
 
 
+async def _once(
+    service: Service,
+    namespace: str,
+    attempt: Attempt,
+    asked: bytes,
+    work: Callable[[Memory], bytes],
+    *,
+    create: bool = False,
+) -> Response:
+    """The answer of a write, carried out once for all its attempts."""
+    found = await service.write(
+        namespace, work, create=create, key=attempt.key, instance=attempt.instance, asked=asked
+    )
+    return _json(found)
+
+
 def adding(service: Callable[[], Service]) -> APIRouter:
     """Routes that store turns; the memory is made where it is missing."""
     router = APIRouter(tags=["write"])
@@ -82,15 +98,7 @@ def adding(service: Callable[[], Service]) -> APIRouter:
     async def written(
         namespace: str, attempt: Attempt, asked: bytes, work: Callable[[Memory], bytes]
     ) -> Response:
-        found = await service().write(
-            namespace,
-            work,
-            create=True,
-            key=attempt.key,
-            instance=attempt.instance,
-            asked=asked,
-        )
-        return _json(found)
+        return await _once(service(), namespace, attempt, asked, work, create=True)
 
     @router.post("/turns", response_model=models.Report)
     async def add(
@@ -179,14 +187,10 @@ def changing(service: Callable[[], Service]) -> APIRouter:
     async def erased(
         namespace: str, attempt: Attempt, asked: bytes, work: Callable[[Memory], list[Turn]]
     ) -> Response:
-        found = await service().write(
-            namespace,
-            lambda memory: encoded({"turns": [turn.to_dict() for turn in work(memory)]}),
-            key=attempt.key,
-            instance=attempt.instance,
-            asked=asked,
-        )
-        return _json(found)
+        def told(memory: Memory) -> bytes:
+            return encoded({"turns": [turn.to_dict() for turn in work(memory)]})
+
+        return await _once(service(), namespace, attempt, asked, told)
 
     @router.post("/forget", response_model=models.TurnsAnswer)
     async def forget(
@@ -196,11 +200,8 @@ def changing(service: Callable[[], Service]) -> APIRouter:
         namespace: Namespace = "default",
     ) -> Response:
         """Erase the turns that answer a question, have these ids or were said before a time."""
-
-        def work(memory: Memory) -> list[Turn]:
-            return memory.forget(**dict(given))
-
-        return await erased(namespace, attempt, b"forget" + await request.body(), work)
+        asked = b"forget" + await request.body()
+        return await erased(namespace, attempt, asked, lambda m: m.forget(**dict(given)))
 
     @router.post("/retain", response_model=models.TurnsAnswer)
     async def retain(
@@ -210,11 +211,8 @@ def changing(service: Callable[[], Service]) -> APIRouter:
         namespace: Namespace = "default",
     ) -> Response:
         """Erase turns beyond an age or a number."""
-
-        def work(memory: Memory) -> list[Turn]:
-            return memory.retain(**dict(given))
-
-        return await erased(namespace, attempt, b"retain" + await request.body(), work)
+        asked = b"retain" + await request.body()
+        return await erased(namespace, attempt, asked, lambda m: m.retain(**dict(given)))
 
     @router.post("/relations", response_model=models.Report)
     async def relate(given: models.Relation, namespace: Namespace = "default") -> Response:

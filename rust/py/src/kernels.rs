@@ -192,18 +192,12 @@ pub fn kernel_cosine_top_k<'py>(
     let vectors = Vectors::new("vectors", vectors)?;
     let (data, _, width) = vectors.get(py, "vectors")?;
     // A query is a matrix of one row.
-    let is_row = query
-        .getattr("ndim")
-        .is_ok_and(|n| n.eq(1).unwrap_or(false));
-    let shaped = match is_row {
-        true => query.call_method1("reshape", (1, -1)),
-        false => {
-            return Err(refused(
-                py,
-                "query must be a numpy array with 1 dimension".into(),
-            ));
-        }
-    };
+    let dimensions = query.getattr("ndim").and_then(|n| n.extract::<usize>());
+    if !dimensions.is_ok_and(|n| n == 1) {
+        let message = "query must be a numpy array with 1 dimension";
+        return Err(refused(py, message.into()));
+    }
+    let shaped = query.call_method1("reshape", (1, -1));
     let query = Vectors::new("query", shaped.as_ref().unwrap_or(query))?;
     let (query, _, _) = query.get(py, "query")?;
     let found = detached(py, || kernels::cosine_top_k(data, width, query, k))?;

@@ -5,8 +5,7 @@ use crate::error::Result;
 use crate::lineage::Edge;
 use crate::score::decay::Tier;
 use crate::store::{DecisionLog, Keys, Store};
-use crate::types::InteractionId;
-use crate::types::Validity;
+use crate::types::{InteractionId, Validity};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -1,6 +1,5 @@
 //! Files and their names: whose a path is, and what may be written where.
 
-use super::scrub::log_left;
 use crate::error::{Code, Error, Result};
 use rusqlite::OpenFlags;
 use std::io::Read;
@@ -119,6 +118,11 @@ pub(super) fn refuse_logs(path: &Path) -> Result<()> {
             ),
         )),
     }
+}
+
+/// Whether there is something in the log beside a store.
+pub(super) fn log_left(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|m| m.len() > 0)
 }
 
 /// Turns that are only in the log would seem not to be there.

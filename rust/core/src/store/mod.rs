@@ -156,7 +156,7 @@ impl Store {
                 ),
             ));
         }
-        let left = scrub::log_left(path);
+        let left = files::log_left(path);
         let conn =
             Connection::open_with_flags(path, files::AS_NAMED).map_err(|e| open_error(path, &e))?;
         let prepared = schema::prepare(&conn, options.synchronous_full);

@@ -2,15 +2,7 @@
 
 use super::{Store, schema};
 use crate::error::Result;
-use std::path::Path;
 use std::time::Duration;
-
-/// Whether there is something in the log beside a store.
-pub(super) fn log_left(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    std::fs::metadata(&log).is_ok_and(|m| m.len() > 0)
-}
 
 impl Store {
     /// Empties the write-ahead log, so that what was erased is nowhere on disk. `false` where
