@@ -20,6 +20,11 @@ from ebbtide.analysis import analyser
 FOLDER = Path(__file__).parent
 
 
+def golden_store(schema: int) -> Path:
+    """Where the store of a schema version is kept."""
+    return FOLDER / f"store-schema-{schema}.db"
+
+
 def config() -> Config:
     """Small, with the fixed stand-in for every model."""
     return Config().with_embedder(HashEmbedder(32)).replace(capacity={"token_budget": 120})
@@ -43,7 +48,7 @@ def record(store: Store) -> dict[str, object]:
 def main() -> None:
     """Write the store and what is in it."""
     analyser.Analyser = StubAnalyser  # type: ignore[misc,assignment]
-    path = FOLDER / f"store-schema-{_core.schema_version()}.db"
+    path = golden_store(_core.schema_version())
     for old in FOLDER.glob(f"{path.name}*"):
         old.unlink()
     with Store.open(path, config=config()) as store:

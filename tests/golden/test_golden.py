@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from ebbtide import Config, Store, _core
-from golden.make_golden import config, record
+from golden.make_golden import FOLDER, config, golden_store, record
 
-FOLDER = Path(__file__).parent
 STORES = sorted(FOLDER.glob("store-*.db"))
 
 
 def test_there_is_a_store_of_this_version() -> None:
-    assert FOLDER / f"store-schema-{_core.schema_version()}.db" in STORES
+    assert golden_store(_core.schema_version()) in STORES
 
 
 @pytest.mark.parametrize("golden", STORES, ids=[store.name for store in STORES])

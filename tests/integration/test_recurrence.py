@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from golden.make_golden import config as golden_config
+from golden.make_golden import golden_store
 from reference.stand_ins import scripted
 
 from ebbtide import Config, InputError, Memory, Store
@@ -236,7 +237,7 @@ def test_delete_all_takes_everything(on: Config, store_path: Path) -> None:
 
 def test_an_older_store_is_read_as_one_without_episodes(stub: Config, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    shutil.copyfile(Path(__file__).parents[1] / "golden" / "store-0.1.0.db", path)
+    shutil.copyfile(golden_store(schema=1), path)
     on = golden_config().replace(policy=SETTINGS)
     with Store.open(path, config=on, read_only=True) as store:
         memory = store.memory("ana")
