@@ -13,10 +13,11 @@ import pytest
 
 from ebbtide import Config, InputError, _core
 from ebbtide.evals import provenance, run
-from ebbtide.evals.parts import Pool, claim, claimed, write_json
+from ebbtide.evals.parts import Pool, claim, claimed
 from ebbtide.evals.provenance import code, fingerprint, public_command
 from ebbtide.evals.run import finished
 from ebbtide.evals.systems import PEERS, POLICIES, SYSTEMS
+from ebbtide.files import write_json
 
 
 def test_the_same_run_goes_on_and_another_is_told_what_differs(tmp_path: Path) -> None:

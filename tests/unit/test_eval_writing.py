@@ -11,11 +11,12 @@ import pytest
 
 from ebbtide import InputError, StoreError
 from ebbtide.evals.gate import Measured
-from ebbtide.evals.parts import claim, read_json, write_json, writing
+from ebbtide.evals.parts import claim
 from ebbtide.evals.recurrence import draw_events
 from ebbtide.evals.report.escalation import draw_escalation
 from ebbtide.evals.report.gate_plots import draw_gate
 from ebbtide.evals.results import write_table
+from ebbtide.files import read_json, write_json, writing
 
 
 def measured() -> Measured:

@@ -55,7 +55,7 @@ def bench(
 
     from ebbtide.bench import Figure, Machine, run
     from ebbtide.bench.report import markdown, spoken, write_json
-    from ebbtide.evals.parts import writing
+    from ebbtide.files import writing
 
     command = f"ebbtide bench --turns {turns} --rounds {rounds}"
     command += "".join(f" --section {one}" for one in section or ())

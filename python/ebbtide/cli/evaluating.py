@@ -178,8 +178,8 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write Markdown, plots and one self-contained page from results."""
-    from ebbtide.evals.parts import writing
     from ebbtide.evals.report import results_page, write_report
+    from ebbtide.files import writing
 
     written = write_report(runs, out)
     if results is not None:

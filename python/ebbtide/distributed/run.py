@@ -260,7 +260,8 @@ class _Run:
             InputError: It holds another run's parts.
         """
         from ebbtide.distributed.work import part_paths
-        from ebbtide.evals.parts import claim, writing
+        from ebbtide.evals.parts import claim
+        from ebbtide.files import writing
 
         claim(self._out, identity, fresh=self._fresh, folders=_FOLDERS)
         shutil.rmtree(self._out / "tmp", ignore_errors=True)  # of workers that were killed
@@ -369,7 +370,7 @@ class _Run:
         """Read the parts and sum them up."""
         from ebbtide.distributed.tables import read_rows
         from ebbtide.distributed.work import part_paths
-        from ebbtide.evals.parts import write_json
+        from ebbtide.files import write_json
 
         turns = 0
         failures: list[Failure] = []

@@ -19,7 +19,7 @@ from ebbtide.config import Config
 from ebbtide.distributed.sources import Reader, Source
 from ebbtide.distributed.tables import Table
 from ebbtide.errors import ExternalError, InputError, StoreError
-from ebbtide.evals.parts import into_place
+from ebbtide.files import into_place
 from ebbtide.memory import Memory
 from ebbtide.replay import ReplaySummary, replay
 from ebbtide.transcripts import TurnReader

@@ -21,11 +21,12 @@ from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.metrics import Interval, bootstrap_interval, rank_metrics
-from ebbtide.evals.parts import Pool, Progress, claimed, read_json, write_json
+from ebbtide.evals.parts import Pool, Progress, claimed
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.results import DEPTH
 from ebbtide.evals.sampling import sampled
 from ebbtide.evals.variants import Variant
+from ebbtide.files import read_json, write_json
 from ebbtide.inputs import filters_for_core, query_moment
 from ebbtide.memory import Memory
 from ebbtide.opened import open_handle

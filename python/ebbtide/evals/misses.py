@@ -11,10 +11,11 @@ from typing import Any
 
 from ebbtide.config import Config
 from ebbtide.evals.datasets import Conversation, Question, measured_conversations
-from ebbtide.evals.parts import Pool, Progress, claimed, read_json, write_json
+from ebbtide.evals.parts import Pool, Progress, claimed
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.sampling import sampled
 from ebbtide.evals.systems import evidence_limit
+from ebbtide.files import read_json, write_json
 from ebbtide.memory import Memory
 
 __all__ = ["CLASSES", "Miss", "find_misses", "tally"]

@@ -19,23 +19,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ebbtide.errors import InputError, StoreError
+from ebbtide.errors import InputError
+from ebbtide.files import write_json, writing
 
-__all__ = [
-    "Pool",
-    "Progress",
-    "claim",
-    "claimed",
-    "end_with",
-    "into_place",
-    "read_json",
-    "write_json",
-    "writing",
-]
-
-_Kind = TypeVar("_Kind")
+__all__ = ["Pool", "Progress", "claim", "claimed", "end_with"]
 
 Progress = Callable[[int, int], None]
 """Told what is done and what there is in all, as far as is known."""
@@ -103,74 +92,6 @@ def claimed(
         return
     with tempfile.TemporaryDirectory(prefix="ebbtide-", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON; the file is there whole or not at all.
-
-    Raises:
-        StoreError: ``store.open``: it cannot be written.
-    """
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.tmp")
-        part.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-        into_place(part, path)
-
-
-def read_json(path: Path, kind: type[_Kind]) -> _Kind:
-    """What :func:`write_json` wrote: a list or a mapping.
-
-    Raises:
-        InputError: ``input.transcript``: it is missing, damaged or something else.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, kind):
-            return found
-        why: object = f"it holds no {kind.__name__}"
-    except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or error
-    message = f"{path} cannot be read: {why}; delete it and run it again, it is made anew"
-    raise InputError(message, "input.transcript")
-
-
-@contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Writing a file or folder that somebody named.
-
-    Raises:
-        StoreError: ``store.open``: the system refuses it.
-    """
-    try:
-        yield
-    except OSError as error:
-        blocked = isinstance(error, FileExistsError | NotADirectoryError)
-        why = "a file is in its way" if blocked else error.strerror or error
-        message = f"{place} cannot be written: {why}; make room, or name another place"
-        raise StoreError(message, "store.open") from error
-
-
-def into_place(made: Path, place: Path) -> None:
-    """Move a file or folder to where it counts; it is there whole, after a power cut too.
-
-    Args:
-        made: What is complete, on the same disk.
-        place: Where it goes, in a folder that is there; a file there gives way.
-    """
-    for path in (made, *made.rglob("*")):
-        _sync(path)
-    made.replace(place)
-    # Names are kept by folders; without this the next part may outlive this one.
-    _sync(place.parent)
-
-
-def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _read(path: Path) -> Mapping[str, Any]:

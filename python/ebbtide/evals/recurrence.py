@@ -230,8 +230,8 @@ def draw_events(found: Sequence[Consolidation], out: Path) -> list[Path]:
         ConfigError: ``config.model_missing``: matplotlib is not installed.
         StoreError: ``store.open``: the folder cannot be written.
     """
-    from ebbtide.evals.parts import writing
     from ebbtide.evals.report.runs import require
+    from ebbtide.files import writing
 
     require("matplotlib")
     from matplotlib.backends.backend_agg import FigureCanvasAgg

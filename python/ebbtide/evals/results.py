@@ -22,7 +22,7 @@ from typing import Any
 
 from ebbtide.errors import InputError
 from ebbtide.evals.metrics import CUTOFFS
-from ebbtide.evals.parts import writing
+from ebbtide.files import made_whole
 
 __all__ = [
     "BUDGETS",
@@ -102,10 +102,8 @@ def write_table(path: Path, kind: str, rows: Sequence[Mapping[str, Any]]) -> Non
     columns = _columns(kind)
     schema = pa.schema([(name, types[of]) for name, of in columns.items()])
     plain = [{name: row.get(name) for name in columns} for row in rows]
-    part = path.with_suffix(".tmp")
-    with writing(path):
+    with made_whole(path) as part:
         pq.write_table(pa.Table.from_pylist(plain, schema=schema), part)
-        part.replace(path)
 
 
 def read_table(path: Path) -> list[dict[str, Any]]:

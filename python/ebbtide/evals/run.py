@@ -18,7 +18,7 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.metrics import contains_answer, rank_metrics, to_sessions
 from ebbtide.evals.noise import RatioOf, add_noise
-from ebbtide.evals.parts import Pool, Progress, claim, read_json, write_json
+from ebbtide.evals.parts import Pool, Progress, claim
 from ebbtide.evals.provenance import code, file_sha256, fingerprint, machine, versions
 from ebbtide.evals.results import BUDGETS, DEPTH, read_table, rows_digest, write_table
 from ebbtide.evals.systems import (
@@ -31,6 +31,7 @@ from ebbtide.evals.systems import (
     open_system,
     warm_up,
 )
+from ebbtide.files import read_json, write_json
 
 __all__ = ["Plan", "evaluate", "finished", "measure"]
 

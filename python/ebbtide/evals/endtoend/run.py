@@ -27,12 +27,13 @@ from ebbtide.evals.endtoend.prompts import prompts_sha256
 from ebbtide.evals.endtoend.protocols import Protocol
 from ebbtide.evals.endtoend.scores import TokenUse, bleu1, exact_match, token_f1
 from ebbtide.evals.endtoend.summary import summarise, summary_markdown
-from ebbtide.evals.parts import Progress, claim, read_json, write_json, writing
+from ebbtide.evals.parts import Progress, claim
 from ebbtide.evals.provenance import machine
 from ebbtide.evals.results import rows_digest
 from ebbtide.evals.run import Plan, finished
 from ebbtide.evals.sampling import draw
 from ebbtide.evals.systems import System, open_system
+from ebbtide.files import read_json, write_json, write_text, writing
 from ebbtide.llm.replies import LanguageModel, Usage
 
 __all__ = ["end_to_end"]
@@ -135,7 +136,7 @@ def end_to_end(
         "spent": _spent(models, *spent),
     }
     write_json(out / "summary.json", summary)
-    _write_text(out / "summary.md", summary_markdown(summary))
+    write_text(out / "summary.md", summary_markdown(summary))
     return summary
 
 
@@ -301,14 +302,6 @@ def _spent(models: _Models, answerer: Usage, judge: Usage) -> dict[str, Any]:
     return spent
 
 
-def _write_text(path: Path, text: str) -> None:
-    """The file is there whole or not at all."""
-    part = path.with_suffix(".tmp")
-    with writing(path):
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-
-
 def _merge(
     plan: Plan, out: Path, identity: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, Any]:
@@ -319,7 +312,7 @@ def _merge(
     }
     rows = [row for held in read.values() for part in held for row in part["rows"]]
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-    _write_text(out / "answers.jsonl", "".join(lines))
+    write_text(out / "answers.jsonl", "".join(lines))
     return {
         **identity,
         "systems": {system: summarise(held) for system, held in read.items()},

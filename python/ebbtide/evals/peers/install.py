@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from ebbtide.errors import ConfigError
+from ebbtide.files import write_json
 
 __all__ = [
     "PEER",
@@ -186,9 +187,7 @@ def peer_environment(directory: Path, *, python: str | None = None) -> PeerEnvir
         raise PeerUnavailableError(message) from error
     running = _run([_python(directory), "-c", "import platform; print(platform.python_version())"])
     details = wanted | {"python": running.strip(), "packages": packages}
-    part = directory / f"{_STAMP}.tmp"
-    part.write_text(json.dumps(details, indent=1) + "\n", encoding="utf-8")
-    part.replace(directory / _STAMP)
+    write_json(directory / _STAMP, details)
     return _environment(directory, details)
 
 

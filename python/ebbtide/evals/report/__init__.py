@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ebbtide.evals.parts import writing
 from ebbtide.evals.report.markdown import report_markdown, results_page
 from ebbtide.evals.report.page import report_page
 from ebbtide.evals.report.plots import draw_plots
 from ebbtide.evals.report.runs import load_runs
 from ebbtide.evals.report.tables import all_tables
+from ebbtide.files import writing
 
 __all__ = ["results_page", "write_report"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ebbtide.evals.deliberation import Outcome
-from ebbtide.evals.parts import writing
 from ebbtide.evals.report.plots import INKS
 from ebbtide.evals.report.runs import require
+from ebbtide.files import writing
 
 __all__ = ["PAPER_RATE", "draw_escalation"]
 

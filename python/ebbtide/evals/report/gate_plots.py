@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ebbtide.drawing import drawing
 from ebbtide.evals.gate import Judged, Measured
-from ebbtide.evals.parts import writing
 from ebbtide.evals.report.plots import png_bytes
 from ebbtide.evals.report.runs import require
+from ebbtide.files import writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
