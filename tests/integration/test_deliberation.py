@@ -181,6 +181,20 @@ def test_an_empty_memory_and_an_erased_turn(tmp_path: Path) -> None:
         assert all(k["interaction_id"] != 2 for k in found["deliberation"]["scan"]["kept"])
 
 
+def test_a_memory_that_is_only_read_scans_what_was_there_when_it_was_opened(
+    tmp_path: Path,
+) -> None:
+    path, question = tmp_path / "m.db", "Which crooked bowl did Rui make?"
+    with Memory.open(path) as memory:
+        tell(memory)
+    with Memory.open(path, config=config("quality"), read_only=True) as memory:
+        before = memory.trace(question)
+        with Memory.open(path) as writer:
+            writer.add("Rui made a crooked bowl.", speaker="Ana", timestamp="2024-03-02")
+        assert memory.trace(question) == before
+    assert before["deliberation"]["scan"]["messages"] == len(TALK)
+
+
 def test_archived_turns_are_scanned_too(tmp_path: Path) -> None:
     settings = config("quality").replace(capacity={"token_budget": 20})
     with Memory.open(tmp_path / "m.db", config=settings) as memory:

@@ -86,11 +86,17 @@ impl Engine {
         reach <= r.late_interaction_k && reach <= r.raw_prefetch_k
     }
 
-    /// The sentences of somebody else's scan: whole turns, with its scores.
+    /// The sentences of somebody else's scan: whole turns, with its scores. A turn that was
+    /// erased while it read, or that this memory never had, is left out.
     fn given(&self, facts: &[(InteractionId, f64)], config: &Config) -> Result<Scan> {
         let mut scan = Scan::default();
         for (id, points) in facts {
-            let turn = self.get(*id)?;
+            if !self.knows(*id) {
+                continue;
+            }
+            let Some(turn) = self.store().turn(&self.namespace, *id)? else {
+                continue;
+            };
             scan.kept.push(Sentence {
                 turn: *id,
                 from: 0,

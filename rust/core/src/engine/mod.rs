@@ -150,6 +150,14 @@ impl Engine {
         self.len() == 0
     }
 
+    /// Whether it has taken that turn in, analysed or not. One that another process stored
+    /// since the memory was opened it has not.
+    fn knows(&self, id: InteractionId) -> bool {
+        self.turns.get(&id).is_some()
+            || self.gate.skipped().contains_key(&id)
+            || self.pending.contains(&id)
+    }
+
     /// Turns of which a language model said something, at any time.
     pub fn assessed(&self) -> Result<Vec<InteractionId>> {
         self.open_only()?;

@@ -97,12 +97,13 @@ impl Engine {
         let mut found: Vec<Sentence> = Vec::new();
         let mut from = 0;
         loop {
-            let chunk = self
+            let mut chunk = self
                 .store()
                 .chunk(&self.namespace, from, d.chunk_messages)?;
             let Some(last) = chunk.last() else { break };
             from = last.turn.interaction_id + 1;
-            scan.chunks += 1;
+            chunk.retain(|m| self.knows(m.turn.interaction_id));
+            scan.chunks += u64::from(!chunk.is_empty());
             for message in &chunk {
                 scan.messages += 1;
                 let sentences = self.read_message(message, &asked, &mut memory, config);
@@ -117,8 +118,8 @@ impl Engine {
         Ok(scan)
     }
 
-    /// Up to `limit` turns of the raw history from id `from` on that the caller's filters
-    /// let in, in id order: what somebody else's scan reads.
+    /// Up to `limit` turns of the raw history from id `from` on that this memory has and the
+    /// caller's filters let in, in id order: what somebody else's scan reads.
     pub fn history_page(
         &self,
         from: InteractionId,
@@ -134,7 +135,9 @@ impl Engine {
                 return Ok(found);
             };
             next = last.interaction_id + 1;
-            found.extend(page.into_iter().filter(|t| self.may_be_shown(t, filters)));
+            let shown =
+                |t: &StoredTurn| self.knows(t.interaction_id) && self.may_be_shown(t, filters);
+            found.extend(page.into_iter().filter(shown));
             if found.len() >= limit as usize {
                 found.truncate(limit as usize);
                 return Ok(found);
