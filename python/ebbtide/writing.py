@@ -43,8 +43,10 @@ class Writing:
         self._watch = opened.watch
         self._writable = opened.writable
         self._part = WritingPart(opened.config["policy"], opened.llm)
-        # Whoever needs both takes them in this order: only one thread analyses
-        # journalled turns, and journalling does not wait for it.
+        # Whoever needs several takes them in this order: a writer waits for a language model
+        # that writes before it keeps readers out, only one thread analyses journalled
+        # turns, and journalling does not wait for it.
+        self._settle_lock = threading.RLock()
         self._flush_lock = threading.RLock()
         self._write_lock = threading.RLock()
         self._background: BackgroundFlush | None = None
@@ -56,7 +58,7 @@ class Writing:
     def exclusively(self) -> Iterator[None]:
         """Nobody else writes, and nothing journalled is left."""
         self._handle.check_process()
-        with self._flush_lock, self._write_lock:
+        with self._settle_lock, self._flush_lock, self._write_lock:
             self.flush()
             yield
 
@@ -144,11 +146,12 @@ class Writing:
         return WriteReport.total(reports)
 
     def _store_part(self, part: list[tuple[Any, ...]]) -> WriteReport:
-        with self.exclusively():
-            report = self._handle.add(part)
-            self._graphs.settle()
-        # Readers need not wait for a language model; whoever writes next does.
-        with self._write_lock:
+        self._handle.check_process()
+        with self._settle_lock:
+            with self.exclusively():
+                report = self._handle.add(part)
+                self._graphs.settle()
+            # Readers need not wait for a language model; whoever writes next does.
             self._part.settle(self._handle)
         return WriteReport._from_core(report)
 
@@ -170,7 +173,7 @@ class Writing:
 
     def reindex(self, progress: Callable[[int], None] | None) -> int:
         """Begin everything derived anew, and go through with it; the turns read."""
-        with self._flush_lock:
+        with self._settle_lock, self._flush_lock:
             with self._write_lock:
                 self._handle.begin_reindex()
                 self._graphs.forget()
@@ -179,9 +182,14 @@ class Writing:
     def flush(self) -> None:
         """Wait until every journalled turn is analysed and taken in."""
         self._handle.check_process()
-        if self._writable:
-            with self._flush_lock:
-                self._drain()
+        if not self._writable:
+            return
+        with self._flush_lock:
+            self._part.settle_leftovers(self._handle, self._settle_lock)
+            if not self._handle.pending():
+                return
+        with self._settle_lock, self._flush_lock:
+            self._drain()
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
         done = 0
@@ -192,7 +200,7 @@ class Writing:
             if progress is not None:
                 progress(done)
 
-        self._part.settle_leftovers(self._handle, self._write_lock)
+        self._part.settle_leftovers(self._handle, self._settle_lock)
         while pending := self._handle.pending():
             self._complete(pending, note)
         return done

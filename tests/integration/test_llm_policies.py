@@ -468,36 +468,63 @@ def test_a_filter_hides_what_may_tell_of_a_hidden_turn(stub: Config) -> None:
         assert "Fact:" not in shown
 
 
-def test_readers_do_not_wait_for_a_slow_model(stub: Config) -> None:
-    class Slow(EchoModel):
-        def __init__(self) -> None:
-            super().__init__()
-            self.entered, self.go = threading.Event(), threading.Event()
+class Slow(EchoModel):
+    """Waits at its first episode until it is let go."""
 
-        def complete_json(
-            self, system: str, user: str, schema: Mapping[str, Any]
-        ) -> dict[str, Any]:
-            if "episode" in schema["properties"]:
-                self.entered.set()
-                assert self.go.wait(30)
-            return super().complete_json(system, user, schema)
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.go = threading.Event(), threading.Event()
 
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        if "episode" in schema["properties"]:
+            self.entered.set()
+            assert self.go.wait(30)
+        return super().complete_json(system, user, schema)
+
+
+class Watched:
+    """A lock that tells when somebody queues for it."""
+
+    def __init__(self, lock: Any) -> None:
+        self.lock, self.queued = lock, threading.Event()
+        self.acquire, self.release = lock.acquire, lock.release
+
+    def __enter__(self) -> None:
+        if not self.lock.acquire(blocking=False):
+            self.queued.set()
+            self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+@pytest.mark.parametrize("writers", [1, 2])
+def test_readers_do_not_wait_for_a_slow_model(stub: Config, writers: int) -> None:
     model = Slow()
     with Memory.in_memory(config=stub.replace(policy=WRITTEN), llm=model) as memory:
+        door = Watched(memory._writing._settle_lock)
+        memory._writing._settle_lock = door  # type: ignore[assignment]
 
-        def write() -> None:
-            for turn in TALK:
+        def write(turns: list[Any]) -> None:
+            for turn in turns:
                 memory.add(**turn)
 
-        writer = threading.Thread(target=write)
-        writer.start()
+        threads = [threading.Thread(target=write, args=(TALK,))]
+        threads[0].start()
         try:
             assert model.entered.wait(30)
+            if writers == 2:
+                threads.append(threading.Thread(target=write, args=(TALK[:1],)))
+                threads[1].start()
+                assert door.queued.wait(30)
             assert memory.retrieve("birthday cake")
-            assert memory.stats()["turns"] > 0
+            assert memory.episodes()
+            assert memory.stats()["turns"] < len(TALK)
         finally:
             model.go.set()
-            writer.join()
+            for thread in threads:
+                thread.join()
+        # What came second was known already.
         assert memory.digest() == filled(stub.replace(policy=WRITTEN), TALK, EchoModel())
 
 

@@ -82,7 +82,7 @@ class WritingPart:
         return [[turn] for turn in batch]
 
     def settle(self, desk: Desk) -> None:
-        """Write what is to be written; the caller holds the writers' lock."""
+        """Write what is to be written; the caller keeps other writers out."""
         if self._author is not None:
             self._settled = False
             self._settled = self._author.settle(desk)
