@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import logging
 import socket
 import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ from typing import Any
 import pytest
 
 from ebbtide.errors import ConfigError, EbbtideError, ExternalError, InputError, StoreError
-from ebbtide.llm import LlmCache, LlmClient, Usage
+from ebbtide.llm import LlmCache, LlmClient, Usage, used
 from ebbtide.llm.seam import Meter
 
 pytest.importorskip("openai", reason='openai is not installed: pip install "ebbtide[llm]"')
@@ -33,11 +36,11 @@ SECRET = "sk-very-secret-42"
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 
 
-def completion(text: str, usage: Any = USAGE, finish: str = "stop") -> bytes:
+def completion(text: str | None, usage: Any = USAGE, finish: str = "stop", **more: Any) -> bytes:
     choice = {
         "index": 0,
         "finish_reason": finish,
-        "message": {"role": "assistant", "content": text},
+        "message": {"role": "assistant", "content": text, **more},
     }
     body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m"}
     return json.dumps(body | {"choices": [choice], "usage": usage}).encode()
@@ -221,7 +224,16 @@ def test_no_structure_is_asked_for_where_the_endpoint_knows_none(endpoint: Endpo
 
 @pytest.mark.parametrize(
     "wrong",
-    ["Ana", '{"name": ', '{"name": 3}', '{"other": "Ana"}', '{"name": NaN}', "", "[" * 100_000],
+    [
+        "Ana",
+        '{"name": ',
+        '{"name": 3}',
+        '{"other": "Ana"}',
+        '{"name": NaN}',
+        r'{"name": "Ana \ud83d"}',
+        "",
+        "[" * 100_000,
+    ],
 )
 def test_an_unusable_reply_is_pointed_out_and_asked_for_again(
     endpoint: Endpoint, wrong: str
@@ -303,6 +315,8 @@ def test_a_web_page_is_no_completion(endpoint: Endpoint) -> None:
         {"prompt_tokens": True, "completion_tokens": 3},
         {"prompt_tokens": 7, "completion_tokens": [3]},
         {"prompt_tokens": float("nan"), "completion_tokens": 3},
+        {"prompt_tokens": 10**30, "completion_tokens": 3},
+        {"prompt_tokens": 7, "completion_tokens": 2**40 + 1},
     ],
 )
 def test_tokens_that_are_not_reported_are_estimated_and_marked(
@@ -406,6 +420,31 @@ def test_a_damaged_row_is_asked_for_anew(endpoint: Endpoint, tmp_path: Path, val
             database.close()
 
 
+def test_a_row_with_something_else_in_a_field_is_asked_for_anew(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    usage = {"prompt": 7, "completion": 3}
+    whole = {"text": "Ana", "finish": "stop", "usage": usage}
+    changes: list[dict[str, Any]] = [
+        {"text": None},
+        {"text": "\ud83d"},
+        {"text": " "},
+        {"finish": 3},
+        {"usage": None},
+        *({"usage": usage | {"prompt": wrong}} for wrong in ("7", -7, 1.5, True, [7], 2**41)),
+    ]
+    rows = ['{"text": ' + "[" * 100_000, *(json.dumps(whole | change) for change in changes)]
+    cache = LlmCache(tmp_path / "replies.db")
+    database = sqlite3.connect(tmp_path / "replies.db", isolation_level=None)
+    with closing(cache), closing(database), LlmClient("m", endpoint.url, cache=cache) as client:
+        client.ask(MESSAGES, max_tokens=20)
+        for row in rows:
+            database.execute("UPDATE replies SET value = ?", (row,))
+            assert not client.ask(MESSAGES, max_tokens=20).cached, row[:80]
+        database.execute("UPDATE replies SET value = ?", (json.dumps(whole),))
+        assert client.ask(MESSAGES, max_tokens=20).cached
+
+
 def test_a_cache_that_is_something_else_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("not a database, and long enough to look like one " * 50)
@@ -429,6 +468,14 @@ def test_a_cache_that_fails_later_says_so(endpoint: Endpoint, cache: LlmCache) -
         {"base_url": "http://[bad/v1"},
         {"base_url": "http://127.0.0.1:no/v1"},
         {"base_url": "http://127.0.0.1:99999/v1"},
+        {"base_url": "http://127.0.0.1:9/v1\n"},
+        {"base_url": "http://127.0.0.1:9/v\ud8001"},
+        {"base_url": "http://\uff11\uff12\uff17.0.0.1:9/v1"},
+        {"base_url": "http://[v1.x]:9/v1"},
+        {"base_url": "http://127.0.0.1:9/" + 70_000 * "v"},
+        {"base_url": "http://127.0.0.1:9/v1?api-version=1"},
+        {"base_url": "http://127.0.0.1:9/v1#there"},
+        {"base_url": "http://user:password@127.0.0.1:9/v1", "api_key": "a"},
         {"parameters": {"stream": True}},
         {"parameters": {"top_p": float("nan")}},
         {"parameters": {"stop": object()}},
@@ -462,11 +509,116 @@ def test_a_schema_that_is_none_is_refused_before_anything_is_sent(endpoint: Endp
     assert endpoint.requests == []
 
 
+def test_a_schema_that_refers_to_nothing_is_refused(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, completion("{}"))]
+    with LlmClient("m", endpoint.url) as client:
+        assert code_of(client, schema={"$ref": "#/$defs/nothing"}).code == "input.field"
+
+
+def test_a_reply_too_deep_for_its_schema_is_no_answer(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, completion("[" * 300 + "]" * 300))]
+    schema = {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "string"}]}
+    with LlmClient("m", endpoint.url, attempts=1) as client:
+        assert code_of(client, schema=schema).code == "llm.answer"
+
+
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(ConfigError, match=r"ebbtide\[llm\]") as caught:
         LlmClient("m", "http://127.0.0.1:9/v1")
     assert caught.value.code == "config.model_missing"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ALL_PROXY", f"foo://user:{SECRET}@127.0.0.1:9"),
+        ("HTTPS_PROXY", "http://[::1"),
+        ("SSL_CERT_FILE", "/no/such/file"),
+    ],
+)
+def test_what_the_environment_makes_impossible_is_named_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ExternalError, match=variable) as caught:
+        LlmClient("m", "http://127.0.0.1:9/v1")
+    assert caught.value.code == "llm.unavailable"
+    assert SECRET not in str(caught.value)
+
+
+def test_a_user_and_a_password_are_sent_and_nowhere_to_be_seen(
+    endpoint: Endpoint, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    basic = base64.b64encode(f"us:er:{SECRET}@".encode()).decode()
+    address = endpoint.url.replace("http://", f"http://us%3Aer:{SECRET}%40@")
+    endpoint.replies = [
+        (200, completion("Ana")),
+        (401, json.dumps({"error": {"message": f"no {SECRET}@, no {basic}"}}).encode()),
+    ]
+    with LlmClient("m", address) as client:
+        client.ask(MESSAGES, max_tokens=20)
+        error = code_of(client)
+    assert endpoint.headers[0]["authorization"] == f"Basic {basic}"
+    shown = str(error) + repr(client) + json.dumps(client.identity()) + caplog.text
+    assert SECRET not in shown
+    assert basic not in shown
+
+
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_an_empty_reply_is_no_answer_and_is_not_kept(
+    endpoint: Endpoint, cache: LlmCache, text: str | None
+) -> None:
+    empty = completion(text, finish="content_filter", refusal="I will not.")
+    endpoint.replies = [(200, empty), (200, completion("Ana"))]
+    with LlmClient("m", endpoint.url, cache=cache) as client:
+        error = code_of(client)
+        assert error.code == "llm.answer"
+        assert "content_filter" in str(error)
+        assert "I will not." in str(error)
+        assert client.spent == Usage(7, 3, 1, 0)
+        assert not client.ask(MESSAGES, max_tokens=20).cached
+
+
+def test_an_error_that_comes_as_a_reply_is_quoted(endpoint: Endpoint) -> None:
+    endpoint.replies = [(200, b'{"error": {"message": "quota \\ud83d exceeded"}}')]
+    with LlmClient("m", endpoint.url, attempts=2) as client:
+        error = code_of(client)
+    assert error.code == "llm.answer"
+    assert "the endpoint says: quota ? exceeded" in str(error)
+
+
+@pytest.mark.parametrize("charset", ["hex", "rot13", "no-such-charset"])
+def test_a_reply_is_utf8_whatever_its_header_says(endpoint: Endpoint, charset: str) -> None:
+    endpoint.content_type = f"application/json; charset={charset}"
+    endpoint.replies = [(200, completion("Ana"))]
+    with LlmClient("m", endpoint.url) as client:
+        assert client.ask(MESSAGES, max_tokens=20).text == "Ana"
+
+
+def test_what_the_package_does_not_foresee_is_no_answer(endpoint: Endpoint) -> None:
+    endpoint.content_type = "application/json; charset=hex"
+    endpoint.replies = [(401, b"no")]
+    with LlmClient("m", endpoint.url, attempts=1) as client:
+        assert isinstance(code_of(client), ExternalError)
+
+
+def test_a_closed_client_is_unavailable(endpoint: Endpoint) -> None:
+    client = LlmClient("m", endpoint.url)
+    client.close()
+    error = code_of(client)
+    assert error.code == "llm.unavailable"
+    assert "closed" in str(error)
+
+
+@pytest.mark.parametrize(
+    "wrong", [Usage(-5, 0, 1), Usage(2**40 + 1), Usage(calls=True), Usage(1.5), Usage("7"), 7]
+)
+def test_no_model_can_have_used_what_is_no_count(wrong: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        used(wrong)
+    assert caught.value.code == "input.field"
 
 
 def test_threads_that_share_a_client_pay_each_for_their_own(endpoint: Endpoint) -> None:

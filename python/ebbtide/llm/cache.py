@@ -74,7 +74,7 @@ class LlmCache:
             raise self._failed(error) from error
         try:
             value = None if row is None else json.loads(row[0])
-        except (TypeError, ValueError):
+        except (RecursionError, TypeError, ValueError):
             return None
         return value if isinstance(value, dict) else None
 

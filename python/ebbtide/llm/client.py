@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ebbtide.closing import Closing
-from ebbtide.errors import ConfigError, ExternalError, InputError
+from ebbtide.errors import ExternalError, InputError
 from ebbtide.llm.cache import LlmCache
-from ebbtide.llm.parsing import completion_of, cost_of, reply_value, validator
-from ebbtide.llm.replies import Message, Reply, Usage
+from ebbtide.llm.endpoint import Endpoint
+from ebbtide.llm.parsing import completion_of, cost_of, is_unicode, reply_value, validator
+from ebbtide.llm.replies import Message, Reply, Usage, plausible
 from ebbtide.llm.tally import used
 
 if TYPE_CHECKING:
@@ -64,7 +63,9 @@ class LlmClient(Closing):
 
         Args:
             model: Name of the model at the endpoint.
-            base_url: The endpoint, up to and including ``/v1``.
+            base_url: The endpoint, up to and including ``/v1``, without a query. A
+                user name and password in it are sent as basic authentication, instead
+                of a key, and treated as a key is.
             api_key: The key, where the endpoint wants one. It is neither stored,
                 logged nor shown.
             api_key_variable: Name of the environment variable that holds it, instead.
@@ -84,16 +85,16 @@ class LlmClient(Closing):
             ConfigError: ``config.model_missing``: openai or jsonschema is not installed.
             InputError: ``input.field``: an argument that cannot be used, or no such
                 environment variable.
+            ExternalError: ``llm.unavailable``: no connection can be made with the proxy
+                or the certificates that the environment names.
         """
-        if not model or not _is_address(base_url):
-            message = "a language model needs a name and a base_url such as http://127.0.0.1:80/v1"
-            raise InputError(message, "input.field")
+        if not model:
+            raise InputError("a language model needs a name", "input.field")
         if attempts < 1 or not 0.0 < timeout < math.inf:
             message = "attempts must be at least 1 and timeout a positive number of seconds"
             raise InputError(message, "input.field")
         self._model = model
-        self._base_url = base_url
-        self._key = _key(api_key, api_key_variable)
+        self._endpoint = Endpoint.named(base_url, api_key, api_key_variable)
         self._cache = cache
         self._attempts = attempts
         self._structured = structured
@@ -101,10 +102,10 @@ class LlmClient(Closing):
         self._defaults = defaults | _fields(parameters or {})
         self._lock = threading.Lock()
         self._logical = self._spent = Usage()
-        self._client = self._connect(timeout)
+        self._client = self._endpoint.connect(timeout, attempts)
 
     def __repr__(self) -> str:
-        return f"LlmClient({self._model!r}, {_without_user(self._base_url)!r})"
+        return f"LlmClient({self._model!r}, {self._endpoint.address!r})"
 
     def close(self) -> None:
         """Free the connections."""
@@ -123,7 +124,7 @@ class LlmClient(Closing):
     def identity(self) -> dict[str, Any]:
         """What replies depend on besides the messages; JSON, no credentials."""
         return {
-            "base_url": _without_user(self._base_url),
+            "base_url": self._endpoint.address,
             "structured": self._structured,
             **self._defaults,
         }
@@ -146,11 +147,11 @@ class LlmClient(Closing):
 
         Raises:
             ExternalError: ``llm.unavailable``, ``llm.request`` or ``llm.answer``.
-            InputError: ``input.field``: the schema is not valid.
+            InputError: ``input.field``: the schema cannot be used.
             StoreError: ``store.sqlite``: the cache cannot be read or written.
         """
         checker = None if schema is None else validator(schema)
-        if not all(_is_unicode(message["content"]) for message in messages):
+        if not all(is_unicode(message["content"]) for message in messages):
             raise self._failed("the text is not valid Unicode, mend it first", "llm.request")
         request = self._request(messages, max_tokens, schema)
         if self._cache is None:
@@ -198,7 +199,7 @@ class LlmClient(Closing):
         wrong = ""
         for _ in range(self._attempts):
             try:
-                text, finish, cost = self._send(request | {"messages": messages})
+                text, finish, refusal, cost = self._send(request | {"messages": messages})
             except ValueError as error:
                 wrong = f"not a chat completion ({error})"
                 continue
@@ -208,6 +209,10 @@ class LlmClient(Closing):
                 return Reply(text, reply_value(text, checker), finish, usage, cached=False)
             except ValueError as error:
                 wrong = f"{error} (it stopped for: {finish})"
+                if refusal:
+                    wrong += f", it refuses: {refusal}"
+            if checker is None:  # there is no mistake to point out
+                raise self._failed(f"no usable reply: {wrong}", "llm.answer")
             # The same messages would get the same reply: temperature and seed are fixed.
             correction = f"That cannot be used: {wrong}. Reply with valid JSON only."
             messages = [
@@ -217,14 +222,16 @@ class LlmClient(Closing):
             ]
         raise self._failed(f"no usable reply in {self._attempts} attempts: {wrong}", "llm.answer")
 
-    def _send(self, request: dict[str, Any]) -> tuple[str, str, Usage]:
-        """Text, reason of stopping and cost of one reply.
+    def _send(self, request: dict[str, Any]) -> _Sent:
+        """One reply.
 
         Raises:
             ValueError: The body is no chat completion.
         """
         import openai
 
+        if self._client.is_closed():
+            raise self._failed("the client was closed; make another", "llm.unavailable")
         fields = {name: value for name, value in request.items() if name != "messages"}
         try:
             # The body as it came: the package's own types let anything through.
@@ -242,19 +249,20 @@ class LlmClient(Closing):
             raise self._failed(reason, "llm.unavailable") from None
         except openai.APIError as error:
             raise ValueError(error.message) from None
-        completion = completion_of(response.http_response.text)
+        except Exception as error:  # what the package does not foresee, as an unknown charset
+            reason = f"the reply cannot be read ({type(error).__name__})"
+            raise self._failed(reason, "llm.answer") from None
+        # JSON is UTF-8, whatever else a header may say.
+        completion = completion_of(response.http_response.content.decode("utf-8", "replace"))
         choice = completion["choices"][0]
-        text = choice["message"].get("content") or ""
-        # JSON can hold half a surrogate pair, which nothing could write to a file.
-        text = text.encode("utf-8", "replace").decode()
-        finish = str(choice.get("finish_reason") or "unknown")
-        return text, finish, cost_of(completion, request["messages"], text)
+        text = _mended(choice["message"].get("content") or "")
+        finish = _mended(str(choice.get("finish_reason") or "unknown"))
+        refusal = _mended(str(choice["message"].get("refusal") or ""))
+        return _Sent(text, finish, refusal, cost_of(completion, request["messages"], text))
 
     def _failed(self, reason: str, code: str) -> ExternalError:
-        if self._key:
-            reason = reason.replace(self._key, "***")
-        endpoint = _without_user(self._base_url)
-        return ExternalError(f"{self._model} at {endpoint}: {reason[:_SHOWN]}", code)
+        reason = _mended(self._endpoint.hide(reason)[:_SHOWN])
+        return ExternalError(f"{self._model} at {self._endpoint.address}: {reason}", code)
 
     def _meter(self, usage: Usage, *, spent: bool) -> None:
         with self._lock:
@@ -263,53 +271,19 @@ class LlmClient(Closing):
                 self._spent += usage
         used(usage)
 
-    def _connect(self, timeout: float) -> Any:
-        try:
-            import jsonschema  # noqa: F401
-            import openai
-        except ImportError as error:
-            message = f'{error.name} is not installed: pip install "ebbtide[llm]"'
-            raise ConfigError(message, "config.model_missing") from error
-        client = openai.OpenAI(
-            # Without a key the package would look for one of its own in the environment.
-            api_key=self._key or "none",
-            base_url=self._base_url,
-            timeout=timeout,
-            max_retries=self._attempts - 1,
-        )
-        # Likewise: an endpoint is told nothing that the caller did not name.
-        client.organization = client.project = None
-        return client
+
+class _Sent(NamedTuple):
+    """One reply, as far as it was understood."""
+
+    text: str
+    finish: str
+    refusal: str
+    cost: Usage
 
 
-def _key(given: str | None, variable: str | None) -> str:
-    if given is not None and variable is not None:
-        raise InputError("give api_key or api_key_variable, not both", "input.field")
-    if variable is not None and not os.environ.get(variable):
-        raise InputError(f"the environment variable {variable} is not set", "input.field")
-    key = (given or "") if variable is None else os.environ[variable]
-    # No header can hold another, and the error that says so would show the key.
-    if not all("!" <= sign <= "~" for sign in key):
-        message = "the key holds white space or signs outside of ASCII: is there a line end in it?"
-        raise InputError(message, "input.field")
-    return key
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        # Reading the port is what checks it.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _mended(text: str) -> str:
+    """JSON can hold half a surrogate pair, which nothing could write to a file."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,19 +297,15 @@ def _fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return dict(parameters)
 
 
-def _without_user(url: str) -> str:
-    """An address without a user name and password in it."""
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=""))
-
-
 def _from_cache(kept: Mapping[str, Any] | None, checker: Validator | None) -> Reply | None:
     """A kept reply; None where there is none, or it is damaged."""
     try:
         if kept is None:
             return None
-        text = str(kept["text"])
-        value = reply_value(text, checker)
-        return Reply(text, value, str(kept["finish"]), Usage(**kept["usage"]), cached=True)
+        text, finish, usage = kept["text"], kept["finish"], Usage(**kept["usage"])
+        texts = isinstance(text, str) and isinstance(finish, str)
+        if not (texts and is_unicode(text + finish) and plausible(usage)):
+            return None
+        return Reply(text, reply_value(text, checker), finish, usage, cached=True)
     except (KeyError, TypeError, ValueError):
         return None

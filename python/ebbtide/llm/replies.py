@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-__all__ = ["LanguageModel", "Message", "Reply", "Usage"]
+__all__ = ["MOST", "LanguageModel", "Message", "Reply", "Usage", "plausible"]
 
 Message = Mapping[str, str]
 """``role`` (``system``, ``user`` or ``assistant``) and ``content``."""
+
+MOST = 2**40
+"""Most tokens or calls that anything can have cost: what says more says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,14 @@ class Usage:
             self.calls - other.calls,
             self.estimated - other.estimated,
         )
+
+
+def plausible(usage: Any) -> bool:
+    """Whether it is a :class:`Usage` of whole numbers from 0 to :data:`MOST`."""
+    if not isinstance(usage, Usage):
+        return False
+    counts = usage.prompt, usage.completion, usage.calls, usage.estimated
+    return all(type(count) is int and 0 <= count <= MOST for count in counts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ebbtide.llm.replies import Usage
+from ebbtide.errors import InputError
+from ebbtide.llm.replies import MOST, Usage, plausible
 
 __all__ = ["Tally", "tallied", "used"]
 
@@ -39,6 +40,16 @@ def tallied() -> Iterator[Tally]:
 
 
 def used(usage: Usage) -> None:
-    """A model tells what a reply cost, in the thread or task that asked for it."""
+    """A model tells what a reply cost, in the thread or task that asked for it.
+
+    Args:
+        usage: What it cost, whole numbers from 0 to 2**40.
+
+    Raises:
+        InputError: ``input.field``: it is something else.
+    """
+    if not plausible(usage):
+        message = f"used() takes a Usage of whole numbers from 0 to {MOST:,}"
+        raise InputError(message, "input.field")
     for tally in _OPEN.get():
         tally.usage += usage
