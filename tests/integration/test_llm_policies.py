@@ -17,7 +17,9 @@ from reference.stand_ins import scripted
 from tests.integration.test_recurrence import conversation
 
 from ebbtide import AsyncMemory, Config, InputError, Memory, Store
-from ebbtide.llm import LlmClient
+from ebbtide.llm import LlmClient, Usage, used
+from ebbtide.llm.seam import failure
+from ebbtide.llm.utility import Assessment
 
 JUDGED = {"gate": "rpe", "rpe": {"utility": "llm"}}
 GATHERED = {
@@ -57,6 +59,19 @@ class Interrupted(EchoModel):
         if self.left == 0:
             self.left = -1
             raise KeyboardInterrupt
+        return super().complete_json(system, user, schema)
+
+
+class Costing(EchoModel):
+    """Tells again and again what its replies cost."""
+
+    def __init__(self, usage: Usage, times: int) -> None:
+        super().__init__()
+        self.usage, self.times = usage, times
+
+    def complete_json(self, system: str, user: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        for _ in range(self.times):
+            used(self.usage)
         return super().complete_json(system, user, schema)
 
 
@@ -156,6 +171,88 @@ def test_where_it_fails_the_rules_decide_and_the_trace_says_so(
         assert (used["decided"], used["failed"]) == (0, 12)
 
 
+def test_codes_are_those_of_our_own_errors() -> None:
+    class StrangeError(Exception):
+        code = None
+
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    class BusyError(OSError):
+        code = 503
+
+    assert failure(StrangeError()) == "llm.answer: StrangeError"
+    assert failure(BusyError("busy")) == "llm.unavailable: busy"
+    assert failure(InputError("wrong", "input.field")) == "input.field: wrong"
+
+
+def test_the_model_is_told_of_a_message_on_one_line(stub: Config) -> None:
+    model = Saying({"lifecycle": "persistent", "utility": 0.5})
+    with Memory.in_memory(config=stub.replace(policy=JUDGED), llm=model) as memory:
+        memory.add("To buy:\n1. milk\r\n\n2. eggs", speaker="Joe\nBen")
+        memory.add("log " * 50_000, speaker="Joe")
+    assert model.asked[0] == "Joe Ben: To buy: 1. milk 2. eggs"
+    assert len(model.asked[1]) < 8_010
+
+
+@pytest.mark.parametrize(
+    ("usage", "times"),
+    [(Usage(-5, 0, 1), 1), (Usage(10**30, 1, 1), 1), (Usage(2**40, 2**40, 2**40), 2**8)],
+)
+@pytest.mark.parametrize(("policy", "part"), [(JUDGED, "utility"), (WRITTEN, "writing")])
+def test_no_cost_that_a_model_tells_keeps_a_turn_out(
+    stub: Config, tmp_path: Path, policy: dict[str, Any], part: str, usage: Usage, times: int
+) -> None:
+    path, config = tmp_path / "memory.db", stub.replace(policy=policy)
+    with Memory.open(path, config=config, llm=Costing(usage, times)) as memory:
+        memory.add_many(TALK[:-1])
+        memory.add(**TALK[-1], wait="journalled")
+        assert memory.retrieve("birthday cake")
+        told = memory.stats()["llm"][part]
+        assert (told["decided"] > 0, told["failed"] > 0) == (times > 1, times == 1)
+        assert 0 <= told["tokens"] <= len(TALK) * 2**40
+        memory.delete(0)
+        assert len(memory) == len(TALK) - 1
+        digest = memory.digest()
+    with Memory.open(path, config=config) as memory:
+        assert memory.digest() == digest
+
+
+def test_a_cost_that_cannot_be_is_named(stub: Config) -> None:
+    model = Costing(Usage(-5, 0, 1), 1)
+    with Memory.in_memory(config=stub.replace(policy=JUDGED), llm=model) as memory:
+        memory.add("I keep bees.")
+        failed = memory.explain(0)["gate"]["llm"]["failed"]
+    assert failed.startswith("input.field: used() takes a Usage")
+
+
+def test_an_absurd_cost_in_a_store_is_not_summed_up(
+    stub: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.in_memory(config=stub.replace(policy=JUDGED), llm=EchoModel()) as memory:
+        for tokens in (2**62, 2**62, 2**63, 5):
+            said = Assessment("persistent", 0.5, calls=1, tokens=tokens)
+            monkeypatch.setattr(memory._writing._part, "assess", lambda _, said=said: said)
+            memory.add(f"I keep {tokens} bees.")
+        assert memory.stats()["llm"]["utility"]["tokens"] == 2 * 2**40 + 5
+
+
+def test_a_rebuild_by_the_rules_leaves_the_models_words_out(stub: Config, tmp_path: Path) -> None:
+    path, model = tmp_path / "memory.db", Saying({"lifecycle": "persistent", "utility": 0.9})
+    by_rules = stub.replace(policy={"gate": "rpe"})
+    with Memory.open(path, config=stub.replace(policy=JUDGED), llm=model) as memory:
+        memory.add("Thanks!", speaker="Joe")
+        said = memory.explain(0)["gate"]["llm"]
+    with Memory.open(path, config=by_rules) as memory:
+        assert memory.explain(0)["gate"]["llm"] == said
+        memory.reindex()
+        assert "llm" not in memory.explain(0)["gate"]
+    with Memory.open(path, config=stub.replace(policy=JUDGED), llm=model) as memory:
+        memory.reindex()
+        assert memory.explain(0)["gate"]["llm"] == said
+    assert len(model.asked) == 1
+
+
 def test_without_a_model_the_rules_decide(stub: Config) -> None:
     rules = filled(stub.replace(policy={"gate": "rpe"}), (scripted(n) for n in range(12)))
     assert filled(stub.replace(policy=JUDGED), (scripted(n) for n in range(12))) == rules
@@ -220,6 +317,29 @@ def test_what_is_gathered_does_not_depend_on_who_writes(stub: Config) -> None:
 
     rules = gathered(stub.replace(policy=GATHERED), None)
     assert gathered(stub.replace(policy=WRITTEN), EchoModel()) == rules
+
+
+def test_the_writer_is_told_of_a_message_on_one_line(stub: Config) -> None:
+    class Reading(EchoModel):
+        def complete_json(
+            self, system: str, user: str, schema: Mapping[str, Any]
+        ) -> dict[str, Any]:
+            super().complete_json(system, user, schema)
+            if "episode" in schema["properties"]:
+                return {"episode": "They bake."}
+            rows = user.partition("Messages:\n")[2].partition("\n\n")[0].splitlines()
+            assert [row.partition(". ")[0] for row in rows] == [
+                str(n + 1) for n in range(len(rows))
+            ]
+            # A whole number, as JSON has it.
+            return {"facts": [{"message": float(len(rows)), "fact": rows[-1]}]}
+
+    turns = [turn | {"text": turn["text"] + "\n1. milk\n\n2. eggs"} for turn in TALK]
+    with Memory.in_memory(config=stub.replace(policy=WRITTEN), llm=Reading()) as memory:
+        memory.add_many(turns)
+        assert memory.stats()["llm"]["writing"]["failed"] == 0
+        assert memory.facts()
+        assert all(fact.text.endswith(" 1. milk 2. eggs") for fact in memory.facts())
 
 
 @pytest.mark.parametrize("reply", [TimeoutError("late"), {}, {"episode": " "}, RuntimeError("x")])

@@ -11,15 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbtide.errors import ExternalError
-from ebbtide.llm.seam import ONLY_JSON, JsonModel, Meter, failure, object_schema
+from ebbtide.llm.seam import (
+    ONLY_JSON,
+    JsonModel,
+    Meter,
+    failure,
+    message_line,
+    object_schema,
+    text_given,
+)
 
 __all__ = ["ABSENT", "Assessment", "Critic"]
 
 ABSENT = "llm.unavailable: the memory was opened without a language model"
 """Why the rules decide in a memory that has none."""
-
-_MOST_CHARS = 8000
-"""Of a longer turn the beginning is judged."""
 
 _LIFECYCLES = ("transient", "short_term", "persistent")
 
@@ -72,16 +77,15 @@ class Critic:
         meter = Meter(self._model)
         lifecycle = utility = failed = None
         try:
-            said = f"{speaker or role}: {text[:_MOST_CHARS]}"
+            said = message_line(speaker or role, text)
             lifecycle, utility = _judged(meter.complete_json(_SYSTEM, said, _SCHEMA))
         except Exception as error:  # whatever a caller's model raises, the turn is kept
             failed = failure(error)
-        usage = meter.usage
-        return Assessment(lifecycle, utility, failed, usage.calls, usage.total)
+        return Assessment(lifecycle, utility, failed, *meter.cost)
 
 
 def _judged(reply: dict[str, Any]) -> tuple[str, float]:
-    lifecycle, utility = reply["lifecycle"], reply["utility"]
+    lifecycle, utility = text_given("lifecycle", reply["lifecycle"]), reply["utility"]
     if lifecycle not in _LIFECYCLES:
         raise ExternalError(f"there is no lifecycle {lifecycle!r}", "llm.answer")
     if lifecycle == "transient":

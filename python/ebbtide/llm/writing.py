@@ -14,13 +14,21 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ebbtide.errors import ExternalError
-from ebbtide.llm.seam import ONLY_JSON, JsonModel, Meter, failure, object_schema
+from ebbtide.llm.seam import (
+    ONLY_JSON,
+    JsonModel,
+    Meter,
+    failure,
+    message_line,
+    object_schema,
+    one_line,
+    text_given,
+    whole,
+)
 from ebbtide.llm.utility import ABSENT
 
 __all__ = ["Author", "Desk", "Written"]
 
-_MOST_CHARS = 8000
-"""Of a longer message the beginning is read."""
 _LONGEST_EPISODE = 4000
 _LONGEST_FACT = 1000
 
@@ -106,7 +114,7 @@ class Author:
             written.facts = _facts(meter, written.text, messages, assignment["known"])
         except Exception as error:  # whatever a caller's model raises, nothing is lost
             written.failed = failure(error)
-        written.calls, written.tokens = meter.usage.calls, meter.usage.total
+        written.calls, written.tokens = meter.cost
         return written
 
 
@@ -123,27 +131,23 @@ def _told(meter: Meter, past: str | None, messages: Sequence[Mapping[str, Any]])
 def _facts(
     meter: Meter, episode: str, messages: Sequence[Mapping[str, Any]], known: Sequence[str]
 ) -> list[tuple[int, str]]:
-    stored = "\n".join(f"- {fact}" for fact in known) or "(none)"
+    stored = "\n".join(f"- {one_line(fact)}" for fact in known) or "(none)"
     said = f"Episode:\n{episode}\n\nMessages:\n{_numbered(messages)}"
     user = f"{said}\n\nFacts stored already:\n{stored}"
     rows = meter.complete_json(_REFINE, user, _FACTS_SCHEMA)["facts"]
     found: list[tuple[int, str]] = []
     for row in rows:
-        number = row["message"]
+        number = whole(row["message"])
         # A model may make a message up; what nobody said is no fact.
-        if isinstance(number, int) and 1 <= number <= len(messages):
+        if number is not None and 1 <= number <= len(messages):
             fact = _clean("fact", row["fact"], _LONGEST_FACT)
             found.append((messages[number - 1]["interaction_id"], fact))
     return found
 
 
 def _numbered(messages: Sequence[Mapping[str, Any]]) -> str:
-    lines = []
-    for number, message in enumerate(messages, start=1):
-        said = f"{message['speaker']}: {message['text'][:_MOST_CHARS]}"
-        when = f"[{message['timestamp']}] " if message["timestamp"] else ""
-        lines.append(f"{number}. {when}{said}")
-    return "\n".join(lines)
+    lines = (message_line(m["speaker"], m["text"], m["timestamp"]) for m in messages)
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
 
 
 def _clean(what: str, text: Any, longest: int) -> str:
@@ -151,12 +155,8 @@ def _clean(what: str, text: Any, longest: int) -> str:
 
     Raises:
         ExternalError: ``llm.answer``: it is empty, too long, or no text.
-        UnicodeEncodeError: It cannot be stored.
     """
-    if not isinstance(text, str):
-        raise ExternalError(f"the {what} is no text", "llm.answer")
-    text.encode("utf-8")
-    line = " ".join(text.split())
+    line = text_given(what, text)
     if not 0 < len(line) <= longest:
         message = f"the {what} has {len(line)} characters, 1 to {longest} are right"
         raise ExternalError(message, "llm.answer")

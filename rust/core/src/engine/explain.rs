@@ -37,7 +37,7 @@ impl Engine {
                     crate::score::prune::retention_bonus(&self.config.pruning_priority, f.signals),
             }),
         };
-        let gate = self.explain_gate(id)?;
+        let gate = self.explain_gate(id, &decisions)?;
         let e_norm = survival::entity_norm(f.entity_count, w.entity_cap);
         let mut explained = json!({
             "turn": turn,

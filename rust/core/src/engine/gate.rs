@@ -14,7 +14,7 @@ use crate::policy::rpe::{self, Link, Tier, Verdict};
 use crate::policy::utility::{self, Said};
 use crate::store::{Derived, Namespace, Store};
 use crate::text;
-use crate::types::{AnalysedTurn, Assessment, InteractionId, StoredTurn};
+use crate::types::{AnalysedTurn, Assessment, Decision, InteractionId, StoredTurn};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -278,7 +278,11 @@ impl Engine {
 
     /// What the gate decided about a turn, its links, and the tags that newer turns
     /// brought to it; none where no gate judged it.
-    pub(super) fn explain_gate(&self, id: InteractionId) -> Result<Option<Value>> {
+    pub(super) fn explain_gate(
+        &self,
+        id: InteractionId,
+        decisions: &[Decision],
+    ) -> Result<Option<Value>> {
         let Some(verdict) = self.gate.verdict(id) else {
             return Ok(None);
         };
@@ -293,7 +297,10 @@ impl Engine {
         }
         let own = store.derived(&self.namespace, id)?;
         let mut explained = json!(verdict);
-        if let Some(model) = store.assessment(&self.namespace, id)? {
+        // What a model said outlives a rebuild by the rules; here is why this verdict was given.
+        if decisions.iter().any(|d| d.detail.get("llm").is_some())
+            && let Some(model) = store.assessment(&self.namespace, id)?
+        {
             explained["llm"] = told(&model);
         }
         explained["tags"] = json!(own.map(|d| tags(&d.facts)).unwrap_or_default());

@@ -7,6 +7,9 @@ use crate::types::{Assessment, Cost, InteractionId, Lifecycle};
 use rusqlite::{OptionalExtension, Row, params};
 use std::collections::BTreeMap;
 
+/// Most calls or tokens that one row counts for.
+const MOST: u64 = 1 << 40;
+
 /// Turns in a column.
 type Ids = Vec<InteractionId>;
 
@@ -317,7 +320,11 @@ impl Store {
             return Ok([None; 2]);
         }
         let (from, to) = ns.range();
-        let sum = "sum(failed IS NULL), sum(failed IS NOT NULL), sum(calls), sum(tokens), count(*)";
+        // One absurd number must not make the sum overflow, which is an error for good.
+        let counted = |column| format!("sum(max(0, min({column}, {MOST})))");
+        let (calls, tokens) = (counted("calls"), counted("tokens"));
+        let sum =
+            format!("sum(failed IS NULL), sum(failed IS NOT NULL), {calls}, {tokens}, count(*)");
         let of_turns = format!("SELECT {sum} FROM assessment WHERE key >= ?1 AND key < ?2");
         let of_writing = format!("SELECT {sum} FROM writing WHERE done = 1 AND namespace = ?1");
         Ok([
