@@ -119,7 +119,7 @@ class Asking:
             return None
         from ebbtide.llm import deliberation
 
-        fast = {**asked.options, "limit": asked.options["limit"] or deliberation.TOP}
+        fast = {**asked.options, "limit": deliberation.TOP}
         judges = policy == "quality"
         # The votes of retrievers need no language model: they are taken first.
         plain = (False, None, None) if judges else None
@@ -146,14 +146,18 @@ class Asking:
 
 
 def overruled(ruling: Ruling | None, answer: str | None = None) -> tuple[Any, ...] | None:
-    """A ruling as the core takes it: whether to escalate, what was found, the answer."""
-    if ruling is None:
+    """A ruling as the core takes it: whether to escalate, what was found, the answer.
+
+    Of one that failed nothing counts: the evidence is that of a memory without a model.
+    """
+    if ruling is None or not ruling.holds:
         return None if answer is None else (None, None, answer)
     return ruling.escalate, ruling.facts, ruling.answer if answer is None else answer
 
 
 def _line(row: Mapping[str, Any]) -> Line:
     from ebbtide.llm.deliberation import Line
+    from ebbtide.llm.seam import message_line
 
-    said = f"{row['speaker'] or row['role']}: {row['text']}"
-    return Line(row["interaction_id"], f"[{row['timestamp']}] {said}" if row["timestamp"] else said)
+    said = message_line(row["speaker"] or row["role"], row["text"], row["timestamp"])
+    return Line(row["interaction_id"], said)

@@ -200,6 +200,8 @@ class Reading:
         deliberation = found["deliberation"]
         if deliberation is not None:
             deliberation["llm"] = None if ruling is None else ruling.to_dict()
+            if ruling is not None and ruling.facts is not None:
+                deliberation["scan"] |= ruling.read
         return {
             "frame": asked.query[0],
             "candidates": found["candidates"],

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from ebbtide.errors import ExternalError
 from ebbtide.llm.replies import Usage
-from ebbtide.llm.seam import ONLY_JSON, JsonModel, Meter, failure, object_schema
+from ebbtide.llm.seam import (
+    LONGEST_MESSAGE,
+    ONLY_JSON,
+    JsonModel,
+    Meter,
+    failure,
+    object_schema,
+    text_given,
+    whole,
+)
 
 __all__ = ["Line", "Ruling", "deliberate"]
 
 TOP = 30
 """Recalled turns that the first answer is given from (the paper's)."""
+
+_CHUNK_CHARS = 6 * LONGEST_MESSAGE
+"""Most characters that are read at once, so that a few long turns fit into a prompt, too."""
 
 _RUBRIC = ("relevance", "faithfulness_consistency", "completeness")
 
@@ -39,20 +50,28 @@ class Ruling:
     Attributes:
         escalate: Whether the history is to be read; None: not decided here.
         facts: Turns and scores from 0 to 10 that it took from the history; None
-            where it did not read it.
+            where it did not read it to the end.
+        read: What it read of the history, in the words of the rules' own scan.
         stages: What was asked, in order: ``answer``, ``judge``, ``extract``,
             ``filter``, ``answer``; each with what came of it.
         answer: Its last answer.
-        failed: Why it was given up; the deterministic rules decide what is open.
+        failed: Why it was given up. Then the deterministic rules decide, unless it was
+            the answer from the facts, on which nothing hangs.
         usage: Tokens, logically: replies from a cache count.
     """
 
     escalate: bool | None = None
     facts: list[tuple[int, float]] | None = None
+    read: dict[str, int] = field(default_factory=dict)
     stages: list[dict[str, Any]] = field(default_factory=list)
     answer: str | None = None
     failed: str | None = None
     usage: Usage = field(default_factory=Usage)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it came as far as to say which evidence there is."""
+        return self.failed is None or self.facts is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a trace."""
@@ -92,8 +111,9 @@ def deliberate(
     meter = Meter(model)
     try:
         if judges:
-            ruling.answer = _answer(meter, ruling, question, [line.text for line in recalled[:TOP]])
-            ruling.escalate = _judge(meter, ruling, question, recalled[:TOP])
+            best = next(_chunks(recalled, TOP), [])
+            ruling.answer = _answer(meter, ruling, question, [line.text for line in best])
+            ruling.escalate = _judge(meter, ruling, question, best)
         if ruling.escalate:
             found = _extract(meter, ruling, question, history, settings)
             kept = _filtered(meter, ruling, question, found, settings)
@@ -115,7 +135,7 @@ class _Fact:
 
 def _answer(meter: Meter, ruling: Ruling, question: str, memories: Sequence[str]) -> str:
     reply = meter.complete_json(_ANSWER, _about(question, "Memories", memories), _ANSWER_SCHEMA)
-    answer = _text(reply, "answer")
+    answer = text_given("answer", reply["answer"])
     ruling.stages.append({"stage": "answer", "memories": len(memories), "answer": answer})
     return answer
 
@@ -123,7 +143,7 @@ def _answer(meter: Meter, ruling: Ruling, question: str, memories: Sequence[str]
 def _judge(meter: Meter, ruling: Ruling, question: str, recalled: Sequence[Line]) -> bool:
     user = _about(question, "Memories", [line.text for line in recalled])
     reply = meter.complete_json(_JUDGE, f"{user}\n\nAnswer: {ruling.answer}", _JUDGE_SCHEMA)
-    verdict = {part: _text(reply, part) for part in _RUBRIC}
+    verdict = {part: text_given(part, reply[part]) for part in _RUBRIC}
     if not set(verdict.values()) <= {"pass", "fail"}:
         raise ExternalError(f"the judge said {verdict}", "llm.answer")
     ruling.stages.append({"stage": "judge", **verdict})
@@ -139,11 +159,11 @@ def _extract(
 ) -> list[_Fact]:
     found: list[_Fact] = []
     before: list[Line] = []
-    chunks = 0
+    chunks = messages = 0
     wants_context = settings["context_messages"] > 0
-    messages = iter(history())
-    while chunk := list(islice(messages, settings["chunk_messages"])):
+    for chunk in _chunks(history(), settings["chunk_messages"]):
         chunks += 1
+        messages += len(chunk)
         lines = [f"{number}. {line.text}" for number, line in enumerate(chunk, start=1)]
         earlier = "\n".join(line.text for line in before) or "(none)"
         user = f"Read only, for context:\n{earlier}\n\n{_about(question, 'Messages', lines)}"
@@ -151,15 +171,34 @@ def _extract(
         found += _facts_of(reply, chunk, settings["emit_score"])
         before = (before + chunk)[-settings["context_messages"] :] if wants_context else []
     ruling.stages.append({"stage": "extract", "chunks": chunks, "facts": len(found)})
+    each = {"sentences": len(found), "emitted": len(found)}
+    ruling.read = {"chunks": chunks, "messages": messages, **each}
     return sorted(found, key=lambda f: (-f.score, f.interaction_id, f.text))
+
+
+def _chunks(lines: Iterable[Line], most: int) -> Iterator[list[Line]]:
+    """Lines in their order, at most so many at once, and of long ones fewer."""
+    chunk: list[Line] = []
+    chars = 0
+    for line in lines:
+        if chunk and (len(chunk) == most or chars + len(line.text) > _CHUNK_CHARS):
+            yield chunk
+            chunk, chars = [], 0
+        chunk.append(line)
+        chars += len(line.text)
+    if chunk:
+        yield chunk
 
 
 def _facts_of(reply: Mapping[str, Any], chunk: Sequence[Line], least: float) -> Iterator[_Fact]:
     """The facts that name a message of the chunk: a model may make one up."""
     for row in reply["facts"]:
-        number, score = int(row["message"]), float(row["score"])
+        number, score = _place(row["message"]), row["score"]
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            raise ExternalError("the score of a fact is no number", "llm.answer")
         if 1 <= number <= len(chunk) and least <= score <= 10.0:
-            yield _Fact(chunk[number - 1].interaction_id, str(row["fact"]), score)
+            fact = text_given("fact", row["fact"])
+            yield _Fact(chunk[number - 1].interaction_id, fact, float(score))
 
 
 def _filtered(
@@ -176,15 +215,23 @@ def _filtered(
         return kept
     lines = [f"{number}. {fact.text}" for number, fact in enumerate(kept, start=1)]
     reply = meter.complete_json(_FILTER, _about(question, "Facts", lines), _FILTER_SCHEMA)
-    wanted = {int(number) for number in reply["indexes"]}
+    wanted = {_place(number) for number in reply["indexes"]}
     chosen = [fact for number, fact in enumerate(kept, start=1) if number in wanted]
     ruling.stages.append({"stage": "filter", "facts": len(kept), "kept": len(chosen)})
     # As with Mem0*: a filter that leaves nothing is not followed.
     return (chosen or kept)[: settings["budget"]]
 
 
-def _text(reply: Mapping[str, Any], name: str) -> str:
-    return str(reply[name]).strip()
+def _place(number: Any) -> int:
+    """A place in a list.
+
+    Raises:
+        ExternalError: ``llm.answer``: it is no whole number.
+    """
+    found = whole(number)
+    if found is None:
+        raise ExternalError("a number in the reply is not whole", "llm.answer")
+    return found
 
 
 def _about(question: str, heading: str, lines: Sequence[str]) -> str:
