@@ -239,3 +239,124 @@ def test_dates_of_a_question_are_compared_by_day_and_not_by_word() -> None:
     assert question.frame.first == "2023-05-03"
     assert {term for term in question.token_terms if term} == set()
     assert undated.frame.first is None
+
+
+FILLER = ("The cat slept all day.", "I baked bread.", "Rain is expected in the north.")
+
+
+def best(question: str, *texts: str) -> str:
+    """The text of the best evidence, among what else was said."""
+    with Memory.in_memory() as memory:
+        memory.add_many(said(text, **ANA) for text in (*texts, *FILLER))
+        return memory.retrieve(question)[0].turn.text
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "other"),
+    [
+        (
+            "Which port does the staging server use?",
+            "The staging server runs on port 3000.",
+            "The production server now runs on port 9000.",
+        ),
+        (
+            "How much does my gym membership cost?",
+            "My gym membership costs 30 euros a month.",
+            "My new phone plan costs 15 euros a month.",
+        ),
+        (
+            "When is my morning alarm?",
+            "My morning alarm is at 6:30.",
+            "My new evening alarm is at 22:00.",
+        ),
+        (
+            "Which room is my desk in?",
+            "My desk is in room 204.",
+            "Carla's desk is now in room 310.",
+        ),
+        (
+            "Where do I keep the spare key?",
+            "I keep the spare key under the mat.",
+            "I now keep the garage key in the drawer.",
+        ),
+        (
+            "What is the frontend written in?",
+            "The frontend is written in React.",
+            "The backend is now written in Rust.",
+        ),
+    ],
+)
+def test_news_of_another_thing_changes_nothing(asked: str, answer: str, other: str) -> None:
+    assert best(asked, answer, other) == answer
+
+
+@pytest.mark.parametrize(
+    ("asked", "before", "news"),
+    [
+        (
+            "How much does my gym membership cost?",
+            "My gym membership costs 30 euros a month.",
+            "The gym raised the price to 35 euros.",
+        ),
+        (
+            "When is my morning alarm?",
+            "My morning alarm is at 6:30.",
+            "From now on my alarm is at 7.",
+        ),
+        (
+            "Which room is my desk in?",
+            "My desk is in room 204.",
+            "I moved to room 310 yesterday.",
+        ),
+        (
+            "Who is my dentist?",
+            "My dentist is Dr. Alves.",
+            "I changed dentists, I go to Dr. Costa now.",
+        ),
+        (
+            "When is the daily standup?",
+            "The daily standup is at 9:30.",
+            "The standup has been moved to 10.",
+        ),
+    ],
+)
+def test_news_of_the_same_thing_counts(asked: str, before: str, news: str) -> None:
+    assert best(asked, before, news) == news
+
+
+ASKED = [
+    ("What's your favourite colour?", "Teal."),
+    ("How many siblings do you have?", "Three"),
+    ("Which city were you born in?", "Recife"),
+    ("What's your shoe size?", "42"),
+    ("Who is your emergency contact?", "My aunt Vera"),
+    ("When is your anniversary?", "12 October"),
+    ("Would you like a window or an aisle seat?", "aisle pls"),
+]
+
+
+def test_a_short_reply_belongs_to_what_was_asked() -> None:
+    with Memory.in_memory() as memory:
+        for question, reply in ASKED:
+            memory.add(question, role="assistant")
+            memory.add(reply, role="user", **ANA)
+        for question, reply in [
+            ("Who is my emergency contact?", "My aunt Vera"),
+            ("What is my favourite colour?", "Teal."),
+            ("What's my shoe size?", "42"),
+            ("When is my anniversary?", "12 October"),
+        ]:
+            evidence = memory.retrieve(question)[0]
+            assert (evidence.turn.text, evidence.confidence > 0.5) == (reply, True)
+
+
+def test_what_only_asks_is_no_answer_and_neither_is_another_time() -> None:
+    with Memory.in_memory() as memory:
+        memory.add("What's my blood type?", timestamp="2024-05-01T09:00Z", **ANA)
+        memory.add("I bought a red bicycle.", timestamp="2024-05-06T09:00Z", **ANA)
+
+        def sure(question: str) -> float:
+            return memory.retrieve(question, query_time="2024-05-15T09:00Z")[0].confidence
+
+        assert sure("What's my blood type?") < 0.5
+        assert sure("What did I buy in 2019?") < 0.5 < sure("What did I buy last week?")

@@ -24,6 +24,7 @@ mod recent;
 mod relating;
 mod remarks;
 mod render;
+mod rivals;
 mod scan;
 mod shipping;
 mod stems;

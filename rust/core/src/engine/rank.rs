@@ -38,6 +38,11 @@ const SURE_SUBJECT: f64 = 2.0;
 const SURE_CONTENT: f64 = 2.5;
 const SURE_PREDICATE: f64 = 1.0;
 const SURE_ANSWER: f64 = 1.5;
+const SURE_TIME: f64 = 2.0;
+/// The most for a bare question, and for what was at another time than is asked about.
+const UNSURE: f64 = 0.4;
+/// Share of a question that the turn before asks where this one replies to it.
+const REPLIED: f64 = 0.5;
 
 /// Bytes of a text that are asked for beforehand: the processor goes on from there by itself.
 const BEGIN: usize = 2048;
@@ -76,9 +81,12 @@ impl Engine {
         } else {
             None
         };
-        let absolute: Column = match &late {
-            Some(l) => l.own.clone(),
-            None => pool.iter().map(|c| c.answerability.features[0]).collect(),
+        let (absolute, with_previous): (Column, Column) = match &late {
+            Some(l) => (l.own.clone(), l.previous.clone()),
+            None => pool
+                .iter()
+                .map(|c| (c.answerability.features[0], c.answerability.features[0]))
+                .unzip(),
         };
         let answerability: Column = pool
             .iter()
@@ -100,13 +108,18 @@ impl Engine {
             let mut t = similarity[i];
             t[Term::Bm25] = w.bm25 * share(bm25[i]);
             t[Term::Bm25Neighbours] = w.bm25_neighbours * share(best);
-            t[Term::Reply] = w.reply * self.asked_by(windows.before(c.id), &asked);
+            let replied = self.asked_by(windows.before(c.id), &asked);
+            t[Term::Reply] = w.reply * replied;
             self.what_is_said(&mut t, c, query, &asker, w);
             self.what_stands(&mut t, c, &query.frame, w);
             what_changed(&mut t, &updates, i, query.frame.is_present, w);
             c.terms = t;
             c.score = t.sum();
-            c.confidence = self.confidence(c, absolute[i], &query.frame);
+            c.confidence = if replied >= REPLIED {
+                self.confidence(c, with_previous[i], replied, &query.frame)
+            } else {
+                self.confidence(c, absolute[i], 0.0, &query.frame)
+            };
         }
         Ok(())
     }
@@ -218,8 +231,7 @@ impl Engine {
             None => w.role * one((q.is_first_person || asker.is_the_user) && *meta.role == *"user"),
         };
         // A question is rarely its own answer; one that also states something may be.
-        let only_asks =
-            meta.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?');
+        let only_asks = only_asks(c);
         let aside =
             matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
         t[Term::Speaker] = w.speaker * one(by_named);
@@ -271,19 +283,60 @@ impl Engine {
 
     /// How sure the engine is that the turn answers: rises with the similarity of
     /// its tokens to the question's, in absolute terms, and with what it has of the
-    /// question: whom it is about, its content, something of the kind asked for.
-    pub(super) fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
+    /// question: whom it is about, its content, something of the kind asked for, the time.
+    /// `replied` is the share of the question that the turn before asks, where this one
+    /// replies to it: then it need not say that again.
+    pub(super) fn confidence(
+        &self,
+        c: &Candidate,
+        absolute: f64,
+        replied: f64,
+        q: &QueryFrame,
+    ) -> f64 {
         let f = &c.answerability.features;
-        let (subject, specificity, answer) = (f[2] - NEUTRAL, f[4] - NEUTRAL, f[8] - NEUTRAL);
+        let predicate = if replied > 0.0 {
+            f[3].max(NEUTRAL)
+        } else {
+            f[3]
+        };
+        let ranged = q.first.is_some() || q.last.is_some();
+        let time = if ranged { f[5] - NEUTRAL } else { 0.0 };
         let evidence = SURE_SIMILARITY * (absolute - SURE_FROM)
-            + SURE_SUBJECT * subject
-            + SURE_CONTENT * specificity
-            + SURE_PREDICATE * (f[3] - NEUTRAL)
-            + SURE_ANSWER * answer;
+            + SURE_SUBJECT * (f[2] - NEUTRAL)
+            + SURE_CONTENT * (f[4].max(replied) - NEUTRAL)
+            + SURE_PREDICATE * (predicate - NEUTRAL)
+            + SURE_ANSWER * (f[8] - NEUTRAL)
+            + SURE_TIME * time;
         let sure = logistic(evidence);
         let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
-        if stale { 0.5 * sure } else { sure }
+        let elsewhen = ranged && f[5] == 0.0;
+        match (stale, elsewhen || is_bare_question(&c.known.text)) {
+            (true, _) => 0.5 * sure,
+            (false, true) => UNSURE * sure,
+            (false, false) => sure,
+        }
     }
+}
+
+/// Words that a question begins with.
+const OPENERS: [&str; 29] = [
+    "what", "whats", "when", "where", "who", "whose", "whom", "which", "why", "how", "do", "does",
+    "did", "is", "are", "am", "was", "were", "can", "could", "will", "would", "should", "have",
+    "has", "had", "any", "and", "so",
+];
+
+/// Whether a text is questions alone: "I am back from Rome, what now?" tells of Rome.
+fn is_bare_question(text: &str) -> bool {
+    let Some(asked) = text.trim_end().strip_suffix('?') else {
+        return false;
+    };
+    let mut each = asked.split('?').map(|part| text::words_of(part).next());
+    !asked.contains(['.', '!', '\n']) && each.all(|w| w.is_some_and(|w| OPENERS.contains(&w)))
+}
+
+/// Whether the turn asks and says nothing else, as far as its end shows.
+fn only_asks(c: &Candidate) -> bool {
+    c.known.facts.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?')
 }
 
 /// What matches the question's tokens best in each text. The texts lie all over the memory,

@@ -103,6 +103,9 @@ impl<'a> Windows<'a> {
         };
         let steps = reach.saturating_mul(STEPS);
         let belongs = |place: &usize| {
+            if *place + 1 == at && self.turns.replies(at) {
+                return true;
+            }
             if self.talk_alone && self.turns.standing(*place).remark {
                 return false;
             }

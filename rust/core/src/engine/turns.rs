@@ -3,7 +3,7 @@
 use super::TurnMeta;
 use super::remarks::Standing;
 use super::thread::Levels;
-use crate::types::InteractionId;
+use crate::types::{InteractionId, Signals};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -173,6 +173,16 @@ impl Turns {
     /// Whether a turn is a remark that the talk is not about.
     pub(super) fn is_remark(&self, id: InteractionId) -> bool {
         self.find(id).is_ok_and(|at| self.standings[at].remark)
+    }
+
+    /// Whether the turn at a place comes right behind what somebody else asks.
+    pub(super) fn replies(&self, at: usize) -> bool {
+        let Some(before) = at.checked_sub(1).map(|before| &self.metas[before]) else {
+            return false;
+        };
+        let own = &self.metas[at];
+        before.signals.has(Signals::QUERY_LIKE)
+            && (&before.role, &before.speaker) != (&own.role, &own.speaker)
     }
 
     /// Places of the turns before one in its session, the nearest first.

@@ -3,6 +3,7 @@
 
 use super::Engine;
 use super::read::Candidate;
+use super::rivals::Things;
 use crate::retrieve::QueryFrame;
 use crate::retrieve::features::NEUTRAL;
 use crate::retrieve::words::contains_words;
@@ -68,6 +69,7 @@ impl Engine {
             }
             return found;
         }
+        let things = Things::of(q);
         // What is said of somebody else does not change what is asked.
         let fitting = |i: &&usize| pool[**i].answerability.features[2] >= NEUTRAL;
         for &newer in about.iter().filter(fitting) {
@@ -80,9 +82,15 @@ impl Engine {
                 _ => continue,
             };
             for &older in &about {
-                let near = said || matches[newer] >= matches[older] - BEHIND;
+                let (from, to) = (&pool[older], &pool[newer]);
+                let near = matches[newer] >= matches[older] - BEHIND
+                    || (said && (corrects(to) || !things.lost(to, from)));
                 let on_topic = q.is_single || (covers(&pool[newer]) && covers(&pool[older]));
-                if near && on_topic && self.tells_of_the_same(pool[newer].id, pool[older].id) {
+                if near
+                    && on_topic
+                    && self.tells_of_the_same(to.id, from.id)
+                    && !things.rival(to, from)
+                {
                     found.updates[newer] = strength;
                     let taken = strength * matches[newer];
                     found.outdated[older] = f64::max(found.outdated[older], taken);
@@ -135,10 +143,14 @@ impl Engine {
 /// a question about the present.
 fn says_so(c: &Candidate, q: &QueryFrame) -> bool {
     let facts = &c.known.facts;
-    facts.signals.has(Signals::CORRECTION)
+    corrects(c)
         || (q.is_present
             && (facts.signals.has(Signals::REPLACEMENT)
                 || facts.cues.iter().any(|cue| cue.signal == "update")))
+}
+
+fn corrects(c: &Candidate) -> bool {
+    c.known.facts.signals.has(Signals::CORRECTION)
 }
 
 /// Whether the turn has half of what the question is about.
