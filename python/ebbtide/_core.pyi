@@ -183,7 +183,11 @@ class MemoryHandle:
     def get(self, interaction_id: int) -> dict[str, Any]: ...
     def find_external(self, external_id: str) -> int | None: ...
     def page(
-        self, first: int, limit: int, archived: bool | None = None
+        self,
+        first: int,
+        limit: int,
+        archived: bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> list[dict[str, Any]]: ...
     def history_page(
         self, first: int, limit: int, filters: Mapping[str, Any] | None

@@ -196,9 +196,15 @@ class AsyncMemory:
     digest = _awaited(Memory.digest)
     warm_up = _awaited(Memory.warm_up)
 
-    async def turns(self, *, state: str | None = None, first: int = 0) -> AsyncIterator[Turn]:
+    async def turns(
+        self,
+        *,
+        state: str | None = None,
+        first: int = 0,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AsyncIterator[Turn]:
         """Stored turns in id order, as :meth:`Memory.turns` gives them, read in pages."""
-        rows = self._memory.turns(state=state, first=first)
+        rows = self._memory.turns(state=state, first=first, metadata=metadata)
         page = functools.partial(_page, rows)
         while found := await _in(self._readers, page):
             for turn in found:

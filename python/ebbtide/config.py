@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
 from ebbtide import _core
 from ebbtide.errors import ConfigError
@@ -177,10 +176,23 @@ def _keys(section: str, keys: Any) -> dict[str, Any]:
     return own
 
 
+class _Section(dict[str, Any]):
+    """A section that nobody can change. A copy of it is an ordinary dictionary."""
+
+    def _refused(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a configuration is not changed; make another one with Config.replace")
+
+    __setitem__ = __delitem__ = __ior__ = _refused
+    clear = pop = popitem = setdefault = update = _refused
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
 def _fixed(value: Any) -> Any:
     """JSON data that nobody can change."""
     if isinstance(value, dict):
-        return MappingProxyType({key: _fixed(item) for key, item in value.items()})
+        return _Section({key: _fixed(item) for key, item in value.items()})
     return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 

@@ -44,6 +44,9 @@ _IDS = 2**40
 _DEEPEST = 100
 """Levels of metadata; JSON readers, the core's among them, refuse more than 128."""
 
+_MOST_BITS = 1000
+"""Of a whole number in metadata; the core's JSON reader refuses what no float comes near."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
@@ -190,14 +193,30 @@ def _provenance(value: Any) -> str | None:
     return json.dumps({key: item for key, item in value.items() if item is not None})
 
 
+def metadata_wanted(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Values that metadata must have, as the core compares them.
+
+    Raises:
+        InputError: ``input.field``: they are no JSON, or a number is none that can be compared.
+    """
+    if value is None:
+        return None
+    text = _metadata(value)
+    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _leaves(value)):
+        message = "a condition has a whole number of more than 64 bits; numbers are compared by "
+        raise InputError(message + "64 bits: store it as text and ask for that", "input.field")
+    wanted: dict[str, Any] = json.loads(text or "{}")
+    return wanted
+
+
 def _metadata(value: Any) -> str | None:
     if value is None:
         return None
     checked_mapping("metadata", value)
     if _deeper_than(value, _DEEPEST):
         raise InputError(f"metadata is nested more than {_DEEPEST} levels deep", "input.field")
-    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _leaves(value)):
-        message = "metadata has a whole number of more than 64 bits; give it as text"
+    if any(isinstance(x, int) and x.bit_length() > _MOST_BITS for x in _leaves(value)):
+        message = f"metadata has a whole number of more than {_MOST_BITS} bits; give it as text"
         raise InputError(message, "input.field")
     try:
         text = json.dumps(
@@ -268,7 +287,7 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
                 moment += timedelta(days=1) - timedelta(microseconds=1)
             value = micros_of(moment)
         elif key == "metadata":
-            value = json.loads(_metadata(value) or "{}")
+            value = metadata_wanted(value)
         else:
             checked_text(f"filter {key}", value)
         result[key] = value

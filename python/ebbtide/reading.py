@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from ebbtide.asking import Asking, overruled
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import checked_text, interaction_id_of, positive, shown, turn_named
+from ebbtide.inputs import (
+    checked_text,
+    interaction_id_of,
+    metadata_wanted,
+    positive,
+    shown,
+    turn_named,
+)
 from ebbtide.observing import observed
 from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
 
@@ -209,19 +216,31 @@ class Reading:
             "deliberation": deliberation,
         }
 
-    def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
+    def turns(
+        self,
+        *,
+        state: str | None = None,
+        first: int = 0,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Iterator[Turn]:
         """Stored turns in id order, optionally only ``active`` or ``archived`` ones.
 
         Args:
             state: ``active``, ``archived`` or None for both.
             first: The interaction id to begin with.
+            metadata: Only turns whose metadata has these values in these fields. They are
+                looked up, not read through.
+
+        Raises:
+            InputError: For another state, an unusable id or condition.
         """
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
         first = interaction_id_of(first)
         archived = None if state is None else state == "archived"
-        while page := self._handle.page(first, _PAGE, archived):
+        wanted = metadata_wanted(metadata)
+        while page := self._handle.page(first, _PAGE, archived, wanted):
             yield from map(Turn._from_core, page)
             first = page[-1]["interaction_id"] + 1
 

@@ -208,6 +208,22 @@ def test_true_and_false_are_no_ids(server: MCPServer[Any], memory: Memory, tool:
     assert len(memory) == 2
 
 
+@pytest.mark.parametrize("number", [1, "1", 1.0])
+def test_ids_come_as_models_write_them(
+    server: MCPServer[Any], memory: Memory, number: object
+) -> None:
+    memory.add("I live in Porto.")
+    memory.add("I drink tea.")
+
+    async def main() -> None:
+        async with Client(server) as client:
+            answer = await client.call_tool("forget", {"interaction_id": number})
+            assert not answer.is_error
+
+    asyncio.run(main())
+    assert [turn.text for turn in memory.turns()] == ["I live in Porto."]
+
+
 def test_resources(server: MCPServer[Any], memory: Memory) -> None:
     memory.add("I live in Porto.")
 

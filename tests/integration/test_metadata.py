@@ -142,19 +142,55 @@ def test_numbers_compare_as_numbers(
             assert not recalled(memory, {"n": value}), value
 
 
-@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 10**400], ids=["one", "two", "huge"])
-def test_a_number_that_cannot_be_compared_is_refused(stub: Config, number: int) -> None:
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1, 2**1000 - 1])
+def test_a_number_that_cannot_be_compared_is_kept_but_not_asked_for(
+    stub: Config, number: int
+) -> None:
     with Memory.in_memory(config=stub) as memory:
+        memory.add("roses", metadata={"n": number, "k": 1})
+        assert memory.get(0).metadata == {"n": number, "k": 1}
+        assert recalled(memory, {"k": 1})
         for call in (
-            lambda: memory.add("roses", metadata={"deep": [{"n": number}]}),
             lambda: memory.retrieve("roses", filters={"metadata": {"n": number}}),
+            lambda: list(memory.turns(metadata={"n": number})),
         ):
             with pytest.raises(InputError, match="64 bits") as caught:
                 call()
             assert caught.value.code == "input.field"
-        assert len(memory) == 0
         memory.add("roses", metadata={"n": 2**64 - 1, "m": -(2**63)})
         assert recalled(memory, {"n": 2**64 - 1, "m": -(2**63)})
+
+
+def test_a_number_that_no_reader_takes_is_refused(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        with pytest.raises(InputError, match="1000 bits"):
+            memory.add("roses", metadata={"deep": [{"n": 2**1000}]})
+        assert len(memory) == 0
+
+
+def test_turns_are_listed_by_their_metadata(stub: Config, tmp_path: Path) -> None:
+    config = stub.replace(capacity={"token_budget": 40})
+    turns = [{"text": f"word{n} and more", "metadata": {"n": n % 7, "k": n % 2}} for n in range(40)]
+    with Memory.open(tmp_path / "memory.db", config=config) as memory:
+        memory.add_many(turns)
+        memory.add("roses", metadata={"n": 3, "k": 1}, wait="journalled")
+
+        def ids(**asked: Any) -> list[int | None]:
+            return [turn.interaction_id for turn in memory.turns(**asked)]
+
+        wanted = [n for n in range(40) if n % 7 == 3 and n % 2 == 1]
+        assert ids(metadata={"n": 3, "k": 1}) == [*wanted, 40]
+        assert ids(metadata={"n": 3.0, "k": 1}, first=10) == [n for n in [*wanted, 40] if n >= 10]
+        memory.flush()
+        archived = {turn.interaction_id for turn in memory.turns(state="archived")}
+        assert archived
+        assert ids(metadata={"n": 3, "k": 1}, state="archived") == [
+            n for n in wanted if n in archived
+        ]
+        assert ids(metadata={}) == list(range(41))
+        assert ids(metadata={"n": True}) == []
+        memory.delete(wanted[0])
+        assert ids(metadata={"n": 3, "k": 1}) == [*wanted[1:], 40]
 
 
 HOME = ("I live in Lisbon.", "I live in Porto now, near the bridge.")

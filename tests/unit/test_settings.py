@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,10 @@ def setting(mapping: Any, key: str, value: Any) -> None:
         lambda c: setting(c["policy"]["rpe"], "utility", "llm"),
         lambda c: setting(c["retrieval"]["symbolic_weights"], 0, 9.0),
         lambda c: setting(c, "capacity", {}),
+        lambda c: c["capacity"].update(token_budget=9),
+        lambda c: c["policy"]["rpe"].clear(),
+        lambda c: c["capacity"].pop("token_budget"),
+        lambda c: c["capacity"].__ior__({"token_budget": 9}),
     ],
 )
 def test_nobody_can_change_a_configuration(change: Callable[[Config], None]) -> None:
@@ -44,6 +49,20 @@ def test_what_it_was_made_from_is_no_longer_part_of_it() -> None:
     for twin in (copy.deepcopy(config), pickle.loads(pickle.dumps(config)), config.replace()):
         assert twin == config
         assert hash(twin) == hash(config)
+
+
+def test_a_section_is_copied_and_written_as_any_dictionary() -> None:
+    section = Config()["policy"]
+    for twin in (
+        copy.deepcopy(section),
+        pickle.loads(pickle.dumps(section)),
+        dict(section),
+        json.loads(json.dumps(section)),
+    ):
+        assert type(twin) is dict
+        assert json.dumps(twin) == json.dumps(section)
+        twin["gate"] = "rpe"
+    assert Config()["policy"]["gate"] != "rpe"
 
 
 @pytest.mark.parametrize("opened", [Memory.open, Store.open])

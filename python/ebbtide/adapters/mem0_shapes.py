@@ -124,21 +124,7 @@ def created_of(turn: Turn) -> Any:
 
 def matching(memory: Memory, scope: Mapping[str, Any]) -> Iterator[Turn]:
     """Turns whose metadata has every field of a scope, in id order."""
-    for turn in memory.turns():
-        metadata = metadata_of(turn)
-        if all(key in metadata and _equal(metadata[key], v) for key, v in scope.items()):
-            yield turn
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Whether two values are equal in JSON, where true is not 1: as recall compares them."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    return bool(one == other)
+    return memory.turns(metadata=scope)
 
 
 def version_from(memory: Memory, root: int) -> Turn | None:

@@ -24,6 +24,7 @@ from ebbtide.forgetting import checked_request, checked_rule, several
 from ebbtide.inputs import (
     checked_text,
     interaction_id_of,
+    metadata_wanted,
     positive,
     prepare,
     shown,
@@ -311,14 +312,23 @@ class RemoteMemory(Closing):
         found: dict[str, Any] = self._transport.read("POST", "/trace", self._query(), asked)
         return found
 
-    def turns(self, *, state: str | None = None, first: int = 0) -> Iterator[Turn]:
+    def turns(
+        self,
+        *,
+        state: str | None = None,
+        first: int = 0,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Iterator[Turn]:
         """Stored turns in id order, read in pages, as :meth:`Memory.turns` gives them."""
         if state not in (None, "active", "archived"):
             message = f'state must be "active" or "archived", not {shown(state)}'
             raise InputError(message, "input.field")
         at: int | None = interaction_id_of(first)
+        wanted = metadata_wanted(metadata)
+        fields = None if wanted is None else json_body(wanted).decode("ascii")
         while at is not None:
-            page = self._transport.read("GET", "/turns", self._query(state=state, first=at))
+            query = self._query(state=state, first=at, metadata=fields)
+            page = self._transport.read("GET", "/turns", query)
             yield from map(turn_from_wire, page["turns"])
             at = page["next"]
 

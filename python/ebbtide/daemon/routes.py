@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
@@ -285,11 +286,16 @@ def reading(service: Callable[[], Service]) -> APIRouter:
         state: Annotated[str | None, Query(description="active or archived.")] = None,
         first: Annotated[int, Query(ge=0, description="The id to begin with.")] = 0,
         limit: Annotated[int, Query(ge=1, le=1000, description="Most turns.")] = 256,
+        metadata: Annotated[
+            str | None, Query(description="Values that metadata must have: an object in JSON.")
+        ] = None,
     ) -> Response:
         """Stored turns in order of their ids, a page at a time."""
+        wanted = None if metadata is None else _object(metadata)
 
         def work(memory: Memory) -> dict[str, Any]:
-            found = list(islice(memory.turns(state=state, first=first), limit + 1))
+            rows = memory.turns(state=state, first=first, metadata=wanted)
+            found = list(islice(rows, limit + 1))
             more = found[limit].interaction_id if len(found) > limit else None
             return {"turns": [turn.to_dict() for turn in found[:limit]], "next": more}
 
@@ -343,6 +349,14 @@ def reading(service: Callable[[], Service]) -> APIRouter:
         return _json(encoded({"namespaces": await service().namespaces()}))
 
     return router
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = f"metadata must be an object in JSON: {error}"
+        raise InputError(message, "input.field") from error
 
 
 def _json(body: bytes) -> Response:

@@ -27,7 +27,7 @@ try:
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
     from mcp.types import ToolAnnotations
-    from pydantic import Field, StrictInt
+    from pydantic import BeforeValidator, Field
 except ImportError as error:
     raise MissingExtraError(error, "mcp") from error
 
@@ -48,8 +48,18 @@ _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world
 _ERASES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False)
 
 _Question = Annotated[str, Field(description="The question, in full words, with the names in it.")]
+
+
+def _no_truth(value: Any) -> Any:
+    """True and false pass for 1 and 0, and are no ids; "1" and 1.0, as models write, are."""
+    if isinstance(value, bool):
+        raise ValueError("an id is a whole number, as recall and remember give it")
+    return value
+
+
 _Id = Annotated[
-    StrictInt | None,
+    int | None,
+    BeforeValidator(_no_truth),
     Field(description="The turn's interaction_id, as recall and remember give it."),
 ]
 _ExternalId = Annotated[str | None, Field(description="Or the turn's external_id.")]

@@ -11,6 +11,7 @@ use ebbtide_core::store::Written;
 use ebbtide_core::types::{Cost, Relation, State};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
+use pythonize::depythonize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -215,16 +216,23 @@ impl MemoryHandle {
         self.with(py, |e| e.find_external(external_id))
     }
 
-    #[pyo3(signature = (first, limit, archived=None))]
+    #[pyo3(signature = (first, limit, archived=None, metadata=None))]
     fn page<'py>(
         &self,
         py: Python<'py>,
         first: u64,
         limit: u32,
         archived: Option<bool>,
+        metadata: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let state = archived.map(|yes| if yes { State::Archived } else { State::Active });
-        to_python(py, &self.with(py, |e| e.page(first, limit, state))?)
+        let wanted: Option<serde_json::Map<_, _>> =
+            metadata.map(|m| depythonize(&m)).transpose()?;
+        let page = self.with(py, |e| match wanted.filter(|w| !w.is_empty()) {
+            Some(wanted) => e.page_having(first, limit, state, &wanted),
+            None => e.page(first, limit, state),
+        })?;
+        to_python(py, &page)
     }
 
     /// A page of the raw history that the filters let in.

@@ -58,6 +58,14 @@ impl Having<'_> {
         let mut fields = self.0.iter();
         fields.all(|turns| turns.binary_search(&id).is_ok())
     }
+
+    /// Those from an id on, in id order. There is at least one condition.
+    pub(super) fn from(&self, id: InteractionId) -> impl Iterator<Item = InteractionId> {
+        let fewest = { self.0.iter() }.copied().min_by_key(|turns| turns.len());
+        let turns = fewest.unwrap_or(&[]);
+        let rest = &turns[turns.partition_point(|other| *other < id)..];
+        rest.iter().copied().filter(|id| self.contains(*id))
+    }
 }
 
 /// Whether a turn's own metadata has all of these values: for what is read anyway.

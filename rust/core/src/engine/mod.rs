@@ -58,6 +58,7 @@ use gate::Gate;
 use metadata::Fields;
 use recent::Recent;
 use relating::Stated;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use turns::Turns;
@@ -240,6 +241,25 @@ impl Engine {
         self.open_only()?;
         let page = self.store().page(&self.namespace, from, limit, state)?;
         Ok(page.into_iter().map(|t| self.complete(t)).collect())
+    }
+
+    /// The same of turns whose metadata has all of these values.
+    pub fn page_having(
+        &self,
+        from: InteractionId,
+        limit: u32,
+        state: Option<State>,
+        metadata: &Map<String, Value>,
+    ) -> Result<Vec<StoredTurn>> {
+        self.open_only()?;
+        let store = self.store();
+        let having = self.metadata.having(Some(metadata));
+        let turns = having.from(from).filter_map(|id| {
+            let turn = store.turn(&self.namespace, id).transpose()?;
+            let other = |t: &StoredTurn| state.is_some_and(|s| t.state != s);
+            (!turn.as_ref().is_ok_and(other)).then(|| turn.map(|t| self.complete(t)))
+        });
+        turns.take(limit as usize).collect()
     }
 
     /// The turns connected to one by lineage, itself included, in id order.
