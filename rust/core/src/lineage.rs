@@ -58,9 +58,14 @@ pub struct Lineage {
     topics_of: BTreeMap<InteractionId, BTreeSet<String>>,
     /// Turns with a claim that names the value it replaces.
     naming: BTreeSet<InteractionId>,
+    /// Turns that say more than their claims hold.
+    more: BTreeSet<InteractionId>,
     /// Edges that lead from a smaller id to a greater one; only callers make them.
     upward: usize,
 }
+
+/// Kind of the claim that stands for what a turn says besides: it is on no topic.
+pub const REST: &str = "rest";
 
 /// Key of a topic: whom it is about and what.
 pub fn topic_key(subject: &str, identity: &str) -> String {
@@ -109,6 +114,9 @@ impl Lineage {
     pub fn register(&mut self, id: InteractionId, role: &str, claims: &[Claim]) {
         if claims.iter().any(|c| c.old_value.is_some()) {
             self.naming.insert(id);
+        }
+        if claims.iter().any(|c| c.kind == REST) {
+            self.more.insert(id);
         }
         for claim in claims {
             let Some(topic) = self.topic_of(claim) else {
@@ -249,8 +257,8 @@ impl Lineage {
         strongest_of(&mut edges.filter(|e| e.topic.is_empty() || e.topic == topic))
     }
 
-    /// Whether a turn still stands: void as a whole, or once each topic it
-    /// speaks of has been taken over by a newer turn.
+    /// Whether a turn still stands: void as a whole, or, where it says no more than its
+    /// claims hold, once each topic it speaks of has been taken over by a newer turn.
     pub fn validity(&self, id: InteractionId) -> Validity {
         if !self.related.contains(&id) {
             return Validity::Current;
@@ -270,14 +278,33 @@ impl Lineage {
         if let Some(v) = strongest_of(&mut whole) {
             return v;
         }
+        if self.more.contains(&id) {
+            return Validity::Current;
+        }
         let mut strongest = Validity::Current;
         for topic in self.topics_of.get(&id).into_iter().flatten() {
             match strongest_of(&mut edges.clone().filter(|e| e.topic == *topic)) {
                 Some(v) => strongest = strongest.max(v),
+                None if self.said_again(id, topic, edges.clone()) => {}
                 None => return Validity::Current,
             }
         }
         strongest
+    }
+
+    /// Whether a turn that took another topic over says the same on this one: "on Tuesday
+    /// at 3" leaves nothing of "on Monday at 3".
+    fn said_again<'a>(
+        &self,
+        id: InteractionId,
+        topic: &str,
+        mut edges: impl Iterator<Item = &'a Edge>,
+    ) -> bool {
+        edges.any(|e| {
+            let stances = self.topics.get(topic).into_iter().flat_map(Topic::values);
+            let mut both = stances.filter(|s| s.all.contains(&id) && s.all.contains(&e.newer));
+            e.relation.suppresses().is_some() && both.next().is_some()
+        })
     }
 
     /// Whether what a turn says on one topic still stands (for cards).
@@ -329,6 +356,7 @@ impl Lineage {
         }
         self.related.remove(&id);
         self.naming.remove(&id);
+        self.more.remove(&id);
         for edge in self.incoming.remove(&id).unwrap_or_default() {
             self.upward -= usize::from(edge.older > edge.newer);
             retain(&mut self.outgoing, edge.newer, |e| e.older != id);
@@ -377,6 +405,19 @@ fn retain(
     }
 }
 
+/// Whether two values of one topic, each with whether it is denied, exclude each other.
+/// To deny one value is not to deny another ("not Rome" and "Porto" are both true), and
+/// what merely says less or more is no other value ("Ana" and "Ana Silva").
+pub fn contradict(a: (&str, bool), b: (&str, bool)) -> bool {
+    if a.0 == b.0 {
+        return a.1 != b.1;
+    }
+    let has = |value: &str, word: &str| value.split(' ').any(|w| w == word);
+    let within = |part: &str, whole: &str| part.split(' ').all(|w| has(whole, w));
+    let turned = has(a.0, "not") != has(b.0, "not");
+    !a.1 && !b.1 && (turned || !within(a.0, b.0) && !within(b.0, a.0))
+}
+
 /// The rule of design and eq. 24: same topic, another value, and kinds that
 /// speak of the same thing.
 fn relation(newer: &Claim, signals: Signals, older: &Stance) -> Option<Relation> {
@@ -385,6 +426,9 @@ fn relation(newer: &Claim, signals: Signals, older: &Stance) -> Option<Relation>
     }
     let corrects = signals.has(Signals::CORRECTION);
     let names_old = newer.old_value.as_deref() == Some(older.value.as_str());
+    if !names_old && !contradict((&newer.value, newer.negated), (&older.value, older.negated)) {
+        return None;
+    }
     let state = |kind: &str| matches!(kind, "current_state" | "correction");
     let same_matter = match (newer.kind.as_str(), older.kind.as_str()) {
         ("preference", "preference") | ("constraint", "constraint") => true,
@@ -551,6 +595,93 @@ mod tests {
             claim("current_state", "residence", "berlin"),
         );
         assert_eq!(l.validity(0), Validity::Superseded);
+    }
+
+    #[test]
+    fn denying_one_value_does_not_contradict_another() {
+        let denied = |v| Claim {
+            negated: true,
+            ..claim("current_state", "residence", v)
+        };
+        let lives = |v| claim("current_state", "residence", v);
+        let mut l = Lineage::default();
+        say(&mut l, 0, "user", 0, lives("porto"));
+        assert!(say(&mut l, 1, "user", 0, denied("rome")).is_empty());
+        assert!(say(&mut l, 2, "user", 0, lives("porto")).is_empty());
+        let edges = say(&mut l, 3, "user", 0, denied("porto"));
+        assert_eq!(edges.iter().map(|e| e.older).collect::<Vec<_>>(), [0, 2]);
+        let edges = say(&mut l, 4, "user", 0, lives("rome"));
+        assert_eq!(edges.iter().map(|e| e.older).collect::<Vec<_>>(), [1]);
+        let mut named = denied("oslo");
+        named.old_value = Some("rome".into());
+        let edges = say(&mut l, 5, "user", Signals::REPLACEMENT, named);
+        assert_eq!(edges.iter().map(|e| e.older).collect::<Vec<_>>(), [4]);
+    }
+
+    #[test]
+    fn a_value_that_says_less_or_more_is_no_other_value() {
+        let name = |v| claim("current_state", "name", v);
+        let mut l = Lineage::default();
+        say(&mut l, 0, "user", 0, name("ana"));
+        assert!(say(&mut l, 1, "user", 0, name("ana silva")).is_empty());
+        assert!(say(&mut l, 2, "user", 0, name("ana")).is_empty());
+        assert_eq!(say(&mut l, 3, "user", 0, name("ana costa")).len(), 1);
+        let nuts = |v| claim("current_state", "allergy:nut", v);
+        say(&mut l, 4, "user", 0, nuts("allergic"));
+        assert_eq!(say(&mut l, 5, "user", 0, nuts("not allergic")).len(), 1);
+    }
+
+    #[test]
+    fn a_turn_that_says_more_than_its_claims_stands() {
+        let mut l = Lineage::default();
+        let (home, rest) = (
+            claim("current_state", "residence", "rome"),
+            claim(REST, "", ""),
+        );
+        l.register(0, "user", &[home, rest]);
+        say(
+            &mut l,
+            1,
+            "user",
+            0,
+            claim("current_state", "residence", "oslo"),
+        );
+        assert_eq!(l.validity(0), Validity::Current);
+        let topic = topic_key("ana", "residence");
+        assert_eq!(l.validity_on(0, &topic), Validity::Superseded);
+        assert!(say(&mut l, 2, "user", 0, claim(REST, "", "")).is_empty());
+        l.remove(0);
+        say(&mut l, 0, "user", 0, claim("current_state", "port", "1"));
+        say(&mut l, 3, "user", 0, claim("current_state", "port", "2"));
+        assert_eq!(l.validity(0), Validity::Superseded);
+    }
+
+    #[test]
+    fn a_topic_on_which_the_newer_turn_says_the_same_needs_no_taking_over() {
+        let at = |day, hour| {
+            let day = claim("current_state", "meeting", day);
+            [day, claim("current_state", "meeting time", hour)]
+        };
+        let mut l = Lineage::default();
+        for (id, claims) in [at("monday", "3 pm"), at("tuesday", "3 pm")]
+            .iter()
+            .enumerate()
+        {
+            let edges = l.detect(id as u64, "user", Signals(0), claims);
+            l.register(id as u64, "user", claims);
+            for e in edges {
+                l.add(e).unwrap();
+            }
+        }
+        assert_eq!(l.validity(0), Validity::Superseded);
+        say(
+            &mut l,
+            2,
+            "user",
+            0,
+            claim("current_state", "meeting", "friday"),
+        );
+        assert_eq!(l.validity(1), Validity::Current, "still at three");
     }
 
     #[test]

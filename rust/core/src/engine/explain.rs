@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::Result;
+use crate::lineage::REST;
 use crate::score::{decay, survival};
 use crate::types::{InteractionId, State};
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ impl Engine {
             return Ok(json!({"turn": turn, "analysis": "pending"}));
         };
         let (w, s, f) = (&self.config.scoring_weights, d.score, &d.facts);
+        let (rest, claims): (Vec<_>, Vec<_>) = f.claims.iter().partition(|c| c.kind == REST);
         let newer = self.newest() - id;
         let rate = decay::rate(&self.config.temporal_decay, s.omega);
         let effective = decay::effective(s.omega, rate, newer);
@@ -49,7 +51,8 @@ impl Engine {
                 "divergence": s.divergence,
                 "conversational": f.signals.names(),
                 "cues": f.cues,
-                "claims": f.claims,
+                "claims": claims,
+                "says_more": !rest.is_empty(),
                 "times": f.times,
                 "social": f.social,
             },

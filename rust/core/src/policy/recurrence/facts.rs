@@ -2,7 +2,7 @@
 
 use super::sentences::{Sentence, Span, covered};
 use crate::config::RecurrencePolicy;
-use crate::lineage::topic_key;
+use crate::lineage::{contradict, topic_key};
 use crate::types::{Facts, InteractionId};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -25,6 +25,9 @@ const NAMELESS: [&str; 7] = [
     "CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME",
 ];
 
+/// How a denied value begins.
+const DENIED: &str = "not ";
+
 /// A value that a fact gives to a topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
@@ -34,6 +37,19 @@ pub struct Held {
     pub value: String,
     /// The fact that gave the topic another value.
     pub replaced_by: Option<u64>,
+}
+
+impl Held {
+    /// Whether the other gives the same topic a value that this one excludes.
+    fn opposes(&self, other: &Self) -> bool {
+        fn parts(value: &str) -> (&str, bool) {
+            match value.strip_prefix(DENIED) {
+                Some(plain) => (plain, true),
+                None => (value, false),
+            }
+        }
+        self.topic == other.topic && contradict(parts(&self.value), parts(&other.value))
+    }
 }
 
 /// One sentence worth keeping by itself.
@@ -154,7 +170,7 @@ pub fn held(span: &Span, facts: &Facts, role: &str) -> Vec<Held> {
         });
         let topic = topic_key(&card.subject, identity);
         if let Some(claim) = claim.filter(|_| found.iter().all(|h| h.topic != topic)) {
-            let denied = if claim.negated { "not " } else { "" };
+            let denied = if claim.negated { DENIED } else { "" };
             found.push(Held {
                 topic,
                 value: format!("{denied}{}", claim.value),
@@ -194,14 +210,11 @@ pub fn refine(
     left
 }
 
-/// Whether a standing fact gives a topic another value.
+/// Whether a standing fact gives a topic a value that these exclude.
 pub fn contradicts(fact: &Fact, held: &[Held]) -> bool {
-    fact.held.iter().any(|old| {
-        old.replaced_by.is_none()
-            && held
-                .iter()
-                .any(|new| new.topic == old.topic && new.value != old.value)
-    })
+    fact.held
+        .iter()
+        .any(|old| old.replaced_by.is_none() && held.iter().any(|new| new.opposes(old)))
 }
 
 /// Whether a stored fact holds that share of a detail's content.
@@ -221,9 +234,7 @@ pub fn supersede<'a>(
     for fact in facts.filter(|f| f.id != new && f.span.turn <= said_at) {
         let mut touched = false;
         for old in &mut fact.held {
-            let newer = held
-                .iter()
-                .any(|h| h.topic == old.topic && h.value != old.value);
+            let newer = held.iter().any(|h| h.opposes(old));
             if newer && old.replaced_by.is_none() {
                 old.replaced_by = Some(new);
                 touched = true;
@@ -244,10 +255,7 @@ pub fn replaced_already<'a>(
 ) {
     for fact in facts.filter(|f| f.span.turn > said_at) {
         for h in held.iter_mut() {
-            let newer = fact
-                .held
-                .iter()
-                .any(|later| later.topic == h.topic && later.value != h.value);
+            let newer = fact.held.iter().any(|later| later.opposes(h));
             if newer {
                 h.replaced_by = h.replaced_by.max(Some(fact.id));
             }
@@ -351,6 +359,20 @@ mod tests {
                 })
                 .to_vec(),
             ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn only_a_value_that_excludes_the_old_one_contradicts() {
+        let fact = fact(1, 0, "porto");
+        for (value, opposes) in [
+            ("oslo", true),
+            ("not porto", true),
+            ("porto", false),
+            ("not oslo", false),
+            ("porto alegre", false),
+        ] {
+            assert_eq!(contradicts(&fact, &[lives_in(value)]), opposes, "{value}");
         }
     }
 
