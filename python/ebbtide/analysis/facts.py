@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 __all__ = [
+    "REST",
     "SIGNALS",
     "CardFacts",
     "Claim",
@@ -32,6 +33,10 @@ SIGNALS = (
     "ack_like",
 )
 """The conversational signals of the DMF paper, eq. 5, in its order."""
+
+REST = "rest"
+"""Kind of the claim that a turn says more than its claims: it is on no topic, nothing takes
+it over, and so the turn is not replaced as a whole when its topics are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +86,14 @@ class Claim:
 
     Attributes:
         kind: ``preference``, ``constraint``, ``current_state``, ``past_state``,
-            or ``correction`` (a value given in place of another).
+            ``correction`` (a value given in place of another), or :data:`REST`.
         subject: Whom it is about, normalised: the speaker's name in lower case
             (``user`` or ``assistant`` where no name is known), or the person
             whom the sentence is about.
         identity: What the value is a value of, normalised: ``residence``,
-            ``port``, ``preference:drink``, ``constraint:deploy``.
+            ``port``, ``preference:drink``, ``constraint:deploy``; with what limits the value
+            (``port for dev``, ``preference:run in rain``), and with the value itself where
+            it is said to hold beside others (``residence also porto``).
         value: The normalised value: ``berlin``, ``8080``, ``tea``, ``allowed``.
         old_value: The value it replaces, where the sentence names it.
         negated: Whether the sentence denies the value.

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ebbtide.analysis.cards.lexicon import words
-from ebbtide.analysis.facts import CardFacts
+from ebbtide.analysis.facts import REST, CardFacts
+from ebbtide.analysis.signals.values import NUMBER_WORDS
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -75,6 +76,8 @@ def with_claims(
     """
     result = list(cards)
     for claim in claims:
+        if claim.kind == REST:
+            continue
         kind = _KINDS.get(claim.kind, claim.kind)
         index = next((i for i, card in enumerate(result) if _projects(card, claim)), None)
         if index is None:
@@ -103,7 +106,9 @@ def _projects(card: CardFacts, claim: Claim) -> bool:
     valence = _VALENCES.get(claim.value) if topic else None
     if claim.identity.startswith("count of "):
         counted = claim.identity.removeprefix("count of ")
-        return card.predicate == "have" and not card.negated and _covers(card, counted)
+        things = _stems(card.object) - _NUMBERS
+        told = _covers(card, counted) or (bool(things) and things <= _stems(counted))
+        return card.predicate == "have" and not card.negated and told
     denied = card.negated != (card.predicate in _AVERSIONS)
     if valence is not None and claim.value != "required":
         told = valence[1] != claim.negated
@@ -134,6 +139,9 @@ def _stem(word: str) -> str:
     return word[:-1] if doubled else word
 
 
+_NUMBERS = frozenset(_stem(word) for word in (*NUMBER_WORDS, *NUMBER_WORDS.values()))
+
+
 def _card(claim: Claim, kind: str, start: int, end: int) -> CardFacts:
     predicate, text, negated = _wording(claim)
     past = claim.kind == "past_state"
@@ -152,7 +160,9 @@ def _card(claim: Claim, kind: str, start: int, end: int) -> CardFacts:
 
 
 def _wording(claim: Claim) -> tuple[str, str, bool]:
-    family, _, topic = claim.identity.partition(":")
+    # What it adds to, or when it holds, is for lineage: a card says what is the case.
+    identity = claim.identity.removesuffix(f" also {claim.value}")
+    family, _, topic = identity.partition(":")
     if topic and claim.value in _VALENCES:
         predicate, denied = _VALENCES[claim.value]
         return predicate, topic.replace("_", " "), claim.negated != denied
@@ -164,7 +174,8 @@ def _wording(claim: Claim) -> tuple[str, str, bool]:
             if opening == "count of ":
                 return "have", f"{claim.value} {thing}", claim.negated
             return f"have_{thing.replace(' ', '_')}", claim.value, claim.negated
-    predicate = _PREDICATES.get(family, (topic or family).replace(" ", "_"))
+    plain = (topic or family).replace(" ", "_")
+    predicate = _PREDICATES.get(family) or _PREDICATES.get(family.partition(" ")[0], plain)
     return predicate, claim.value, claim.negated
 
 

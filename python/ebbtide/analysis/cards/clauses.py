@@ -202,7 +202,8 @@ def _single_subject(token: Token, speaker: str) -> tuple[str, str] | None:
 def _owned(token: Token, owner: Token, core: str, speaker: str) -> tuple[str, str] | None:
     for child in token.children:
         if child.dep_ == "appos" and child.ent_type_ == "PERSON":
-            return str(child.lower_), "named"
+            name = [c for c in child.children if c.dep_ == "compound" and c.i < child.i]
+            return " ".join(part.lower_ for part in [*name, child]), "named"
     if owner.lower_ in _OWN:
         return f"{speaker}'s {core}", "own"
     if owner.pos_ == "PROPN":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADVERBS",
+    "NAMES",
     "RELATIVE",
     "SUBJECT",
     "UNSPECIFIED",
@@ -35,9 +36,11 @@ RELATIVE = (
     r"|fianc[eé]e?|friend|boss|aunt|uncle|cousin|grandma|grandpa|grandmother|grandfather|roommate"
     r"|flatmate|neighbou?r|colleague|manager|niece|nephew|dog|cat)"
 )
+NAMES = r"[A-Z][\w-]+(?: [A-Z][\w-]+){0,2}"
+# "im" and "ive" are written for "I'm" and "I've".
 SUBJECT = (
-    rf"(?P<s>\b[Ii]|\b[Ww]e|\b[Mm]y {RELATIVE}(?: [A-Z][a-z]+)?|\b[A-Z][\w-]+)(?:\s+|(?=')"
-    r"|(?=\u2019))"
+    rf"(?P<s>\b[Ii]|\b[Ww]e|\b[Mm]y {RELATIVE}(?: {NAMES})?|\b{NAMES})"
+    r"(?:\s+|(?=')|(?=\u2019)|(?<=\b[Ii])(?=(?:m|ve)\b))"
 )
 ADVERBS = (
     r"(?:(?:really|truly|just|also|still|always|absolutely|totally|actually|definitely|especially"
@@ -75,22 +78,41 @@ class ClaimReader:
         if words.lower() in ("i", "we"):
             return self.speaker
         if words.lower().startswith("my "):
-            relation = re.match(rf"[Mm]y ({RELATIVE})", words)
-            return f"{self.speaker}'s {nfc_lower(relation.group(1))}" if relation else None
-        span = self.doc.char_span(
-            offset + match.start("s"), offset + match.end("s"), alignment_mode="expand"
-        )
-        if span is None or not all(token.pos_ == "PROPN" for token in span):
+            return self._relative(words)
+        return self.named(offset + match.start("s"), offset + match.end("s"))
+
+    def _relative(self, words: str) -> str | None:
+        """By name, for one has many friends and two sisters; those one has one of, as such."""
+        found = re.match(rf"[Mm]y (?P<who>{RELATIVE})(?: (?P<name>.+))?", words)
+        if found is None:
             return None
-        if nfc_lower(words) in _NOT_NAMES or span[0].ent_type_ not in ("", "PERSON", "ORG", "GPE"):
+        who = nfc_lower(found.group("who"))
+        if found.group("name") and who not in _SINGLE:
+            return nfc_lower(found.group("name"))
+        return None if who in _MANY else f"{self.speaker}'s {who}"
+
+    def named(self, start: int, end: int) -> str | None:
+        """The name at the end of a run of capitalised words ("So Tom Silva"), in lower case."""
+        span = self.doc.char_span(start, end, alignment_mode="expand")
+        tokens = list(span) if span is not None else []
+        while tokens and (tokens[0].pos_ != "PROPN" or tokens[0].lower_ in _NOT_NAMES):
+            del tokens[0]
+        if not tokens or any(token.pos_ != "PROPN" for token in tokens):
             return None
-        return nfc_lower(words)
+        if tokens[0].ent_type_ not in ("", "PERSON", "ORG", "GPE"):
+            return None
+        return nfc_lower(self.doc.text[tokens[0].idx : end])
 
     def place(self, where: Clause | Sentence, match: re.Match[str], claim: Claim) -> PlacedClaim:
         """Put a claim where its match was found."""
         return PlacedClaim(claim, where.start + match.start(), where.start + match.end())
 
 
+_SINGLE = word_set(
+    """mom mum mother dad father wife husband partner girlfriend boyfriend fiance fiancé fiancee
+    fiancée boss manager"""
+)
+_MANY = word_set("friend colleague cousin aunt uncle niece nephew neighbor neighbour")
 _NOT_NAMES = word_set(
     """he she they it you this that these those who what which there everyone everybody someone
     people nobody one thanks hey hi oh wow yeah yes no ok okay actually sorry"""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded
+from ebbtide.analysis.signals.claim_limits import limited, limits, part_time
 from ebbtide.analysis.signals.claim_parts import (
     ADVERBS,
     SUBJECT,
@@ -17,16 +18,18 @@ from ebbtide.analysis.signals.claim_parts import (
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import (
     NUMBER_WORDS,
+    object_list,
     object_phrases,
     place_name,
 )
 
 __all__ = ["life_claims"]
 
-_BE = r"(?:am|'m|is|'s|are|'re)"
-_HAVE = r"(?:have|has|'ve|'s)"
+_BE = r"(?:am|'?m|is|'s|are|'re)"
+_HAVE = r"(?:have|has|'?ve|'s)"
 _NOT = (
-    r"(?P<neg>(?:don't|do not|doesn't|does not|no longer|not|never|am not|'m not|isn't|aren't)\s+)?"
+    r"(?P<neg>(?:don'?t|do not|doesn'?t|does not|no longer|not|never|am not|'?m not|isn'?t"
+    r"|aren'?t)\s+)?"
 )
 _LIVES = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:{_BE} )?{ADVERBS}{_NOT}{ADVERBS}(?:{_HAVE} )?(?:been )?{ADVERBS}"
@@ -106,11 +109,12 @@ _STATUS = guarded(
     r"(?P<status>single|married|engaged|divorced|widowed|separated)\b(?! (?:mom|mum|dad"
     r"|parent|mother|father|by|in|with|minded|out|from|of)\b))"
 )
+_NOW = r"(?i:(?:actually|really|now|still)\s+)*"
 _NAME = guarded(
-    r"(?P<whose>\b[Mm]y (?P<what>(?:[\w-]+ )?[\w-]+)'s) name (?i:is|was|'s)\s+(?P<neg>not )?"
+    rf"(?P<whose>\b[Mm]y (?P<what>(?:[\w-]+ )?[\w-]+)'s) name (?i:is|was|'s)\s+(?P<neg>not )?{_NOW}"
     r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
-    r"|(?P<own>\b[Mm]y) name(?i: is|'s)\s+(?P<own_value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
-    r"|\b[Mm]y (?P<called>(?:[\w-]+ )?[\w-]+) (?i:is|'s) (?:called"
+    rf"|(?P<own>\b[Mm]y) name(?i: is|'s)\s+{_NOW}(?P<own_value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
+    rf"|\b[Mm]y (?P<called>(?:[\w-]+ )?[\w-]+) (?i:is|'s) {_NOW}(?:called"
     r"|named)\s+(?P<called_value>[A-Z][\w'-]*)"
 )
 _COUNT = guarded(
@@ -140,6 +144,13 @@ _UNCOUNTED = word_set(
     """hour minute day week month year second time thing idea question option more reason way point
     choice other to of"""
 )
+_LASTING = guarded(
+    r"\bsince\b"
+    r"|\bfor (?:[\w-]+ ){0,4}?(?:years?|months?|weeks?|days?|decades?|ages|long|while|life)\b"
+    r"|\ball (?:my|his|her) life\b|\balways\b|\blately\b|\b(?:until|till) now\b|\bso far\b",
+    re.IGNORECASE,
+)
+_BEFORE = guarded(r"\bbefore\b", re.IGNORECASE)
 _LONG_PAST = guarded(
     r"\b(?:when (?:I|we) (?:was|were)|years ago|as a (?:kid|child)|back then)\b", re.IGNORECASE
 )
@@ -174,24 +185,35 @@ def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             value = place_name(reader.doc, reader.text, clause.start + match.end(), end)
             if subject is None or value is None:
                 continue
-            if pattern is _LIVES and _simple_past(match):
-                kind = "past_state"
-            if pattern is _MOVED and _LONG_PAST.search(clause.text):
-                kind = "past_state"
+            past = pattern is _LIVES and _is_past(match, clause)
+            past = past or (pattern is _MOVED and bool(_LONG_PAST.search(clause.text)))
             denied = pattern is _LIVES and _ended(clause, match)
             old = match.group("old") if pattern is _MOVED else None
             yield reader.place(
                 clause,
                 match,
-                Claim(kind, subject, identity, value, nfc_lower(old) if old else None, denied),
+                Claim(
+                    "past_state" if past else kind,
+                    subject,
+                    limited(identity, part_time(clause) if pattern is _LIVES else ""),
+                    value,
+                    nfc_lower(old) if old else None,
+                    denied,
+                ),
             )
 
 
-def _simple_past(match: re.Match[str]) -> bool:
+def _is_past(match: re.Match[str], clause: Clause) -> bool:
+    """Whether a state told in the past or the perfect tense has ended, as far as is said.
+
+    "I have lived in Rome" tells of the past; "for three years" or "since May" makes it last.
+    """
+    verb = match.groupdict().get("verb")
+    if verb is not None and verb.lower() not in ("lived", "resided", "worked"):
+        return False
     words = match.group().lower()
-    return match.group("verb").lower() in ("lived", "resided") and not re.search(
-        r"(?:\bhave|\bhas|'ve|'s)\b", words
-    )
+    perfect = re.search(r"\b(?:have|has|i'?ve)\b|'(?:ve|s)\b", words)
+    return not (perfect and _LASTING.search(clause.text)) or bool(_BEFORE.search(clause.text))
 
 
 def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
@@ -200,21 +222,18 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         jobs = object_phrases(reader.doc, clause.start + match.end(), end)
         subject = reader.subject(match, clause.start)
         if subject and jobs:
-            past = match.group("verb").lower() == "worked" and not re.search(
-                r"'ve|have|has", match.group()
-            )
-            kind = "past_state" if past else "current_state"
-            claim = Claim(kind, subject, "job", jobs[0], negated=_ended(clause, match))
+            kind = "past_state" if _is_past(match, clause) else "current_state"
+            begun = match.group("verb").lower().startswith(("got", "started"))
+            identity = limited("job", "" if begun else part_time(clause))
+            claim = Claim(kind, subject, identity, jobs[0], negated=_ended(clause, match))
             yield reader.place(clause, match, claim)
     for match in _EMPLOYER.finditer(clause.text):
         employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
         subject = reader.subject(match, clause.start)
         if subject and employer and reader.text != reader.text.lower():
-            past = match.group("verb").lower() == "worked" and not re.search(
-                r"'ve|have|has", match.group()
-            )
-            kind = "past_state" if past else "current_state"
-            claim = Claim(kind, subject, "employer", employer, negated=_ended(clause, match))
+            kind = "past_state" if _is_past(match, clause) else "current_state"
+            identity = limited("employer", part_time(clause))
+            claim = Claim(kind, subject, identity, employer, negated=_ended(clause, match))
             yield reader.place(clause, match, claim)
     yield from _employment(reader, clause)
     for match in _NEW_JOB.finditer(clause.text):
@@ -236,6 +255,12 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             yield reader.place(clause, match, Claim("past_state", subject, identity, value))
 
 
+def _kind(match: re.Match[str], clause: Clause) -> str:
+    be = match.group("be").lower()
+    past = be in ("was", "were") or (be.endswith("been") and _is_past(match, clause))
+    return "past_state" if past else "current_state"
+
+
 def _employment(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for value, pattern in _EMPLOYMENT:
         match = pattern.search(clause.text)
@@ -252,11 +277,7 @@ def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         for match in pattern.finditer(clause.text):
             subject = reader.subject(match, clause.start)
             if subject:
-                kind = (
-                    "past_state"
-                    if match.group("be").lower() in ("was", "were")
-                    else "current_state"
-                )
+                kind = _kind(match, clause)
                 value = nfc_lower(match.group(group))
                 claim = Claim(kind, subject, identity, value, negated=_ended(clause, match))
                 yield reader.place(clause, match, claim)
@@ -268,14 +289,12 @@ def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             )
     for match in _COUNT.finditer(clause.text):
         subject = reader.subject(match, clause.start)
-        things = object_phrases(
-            reader.doc, clause.start + match.end(), clause.start + len(clause.text)
-        )
+        things, last = object_list(reader.doc, clause.start + match.end(), clause.end)
         if subject and things and not _UNCOUNTED & set(things[0].split()):
             number = match.group("number").lower()
-            claim = Claim(
-                "current_state", subject, f"count of {things[0]}", NUMBER_WORDS.get(number, number)
-            )
+            limit = limits(reader.doc, reader.text, last, clause.end)
+            identity = limited(f"count of {things[0]}", limit)
+            claim = Claim("current_state", subject, identity, NUMBER_WORDS.get(number, number))
             yield reader.place(clause, match, claim)
 
 
@@ -307,7 +326,7 @@ def _diet(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for match in _DIET.finditer(clause.text):
         subject = reader.subject(match, clause.start)
         if subject:
-            kind = "past_state" if match.group("be").lower() in ("was", "were") else "current_state"
+            kind = _kind(match, clause)
             claim = Claim(
                 kind, subject, "diet", nfc_lower(match.group("diet")), negated=_ended(clause, match)
             )

@@ -38,13 +38,13 @@ _MODAL = guarded(
     re.IGNORECASE,
 )
 _EATS = guarded(
-    r"\bI (?P<word>don't|do not|can't|cannot|can not|never|no longer|can|can now|(?=(?:eat"
+    r"\bI (?P<word>don'?t|do not|can'?t|cannot|can not|never|no longer|can|can now|(?=(?:eat"
     r"|drink)\b))\s*(?:now |also )*(?=(?:eat|drink|tolerate|consume)\b|(?<=can't )have\b"
-    r"|(?<=cannot )have\b)",
+    r"|(?<=cant )have\b|(?<=cannot )have\b)",
     re.IGNORECASE,
 )
 _PRONOUNS = word_set("it that this he she they there i we you")
-_DENIAL = guarded(r"\b(?:not|no longer|never)\b|n't", re.IGNORECASE)
+_DENIAL = guarded(r"\b(?:not|no longer|never|dont|cant)\b|n't", re.IGNORECASE)
 _FORBIDDING = re.compile(r"forbidden|prohibited|banned|off", re.IGNORECASE)
 _REQUIRING = guarded(r"required|mandatory|compulsory", re.IGNORECASE)
 # A habit given up is a change of taste, not a rule.

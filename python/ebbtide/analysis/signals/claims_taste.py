@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.patterns import guarded
-from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.claim_limits import limited, limits
+from ebbtide.analysis.signals.claim_parts import (
+    ADVERBS,
+    NAMES,
+    SUBJECT,
+    ClaimReader,
+    PlacedClaim,
+)
 from ebbtide.analysis.signals.cues_preference import PREFERENCE_NOT
 from ebbtide.analysis.signals.text import Clause
-from ebbtide.analysis.signals.values import object_phrases
+from ebbtide.analysis.signals.values import object_list, object_phrases
 
 __all__ = ["taste_claims"]
 
 _LIKES = r"(?:love|like|enjoy|adore)s?"
 _DISLIKES = r"(?:hate|dislike|loathe|despise|detest)s?"
-_DENIAL = r"(?P<neg>(?:don't|do not|doesn't|does not|never|no longer|didn't)\s+)?"
+_DENIAL = r"(?P<neg>(?:don'?t|do not|doesn'?t|does not|never|no longer|didn'?t)\s+)?"
 _LIKE = guarded(
     SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?P<used>used to )?(?P<verb>{_LIKES}|{_DISLIKES}"
-    rf"|(?:can't|cannot|can not) stand|(?:'m|am|is|'s|are|'re) {ADVERBS}(?P<neg2>not )?{ADVERBS}"
+    rf"|(?:can'?t|cannot|can not) stand|(?:'?m|am|is|'s|are|'re) {ADVERBS}(?P<neg2>not )?{ADVERBS}"
     "(?:(?:a )?(?:big |huge )?fans? of|into|fond of|passionate about|keen on|obsessed with"
     "|crazy about))"
     r"\s+(?:to )?)"
@@ -30,14 +38,14 @@ _ANYMORE = guarded(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _OVER = guarded(r"\s+(?:over|to|rather than|instead of)\s+", re.IGNORECASE)
 _FOR = guarded(r"\s+(?:for|when it comes to)\s+(?!me\b|us\b|now\b|the moment)", re.IGNORECASE)
 _FAVOURITE = guarded(
-    r"(?P<whose>\b[Mm]y|\b[A-Z][\w-]+'s)\s+(?i:(?:new |all[- ]time "
+    rf"(?P<whose>\b[Mm]y|\b{NAMES}'s)\s+(?i:(?:new |all[- ]time "
     r"|absolute )?(?:favou?rite|fave?)\s+"
     r"(?P<kind>[\w-]+(?: [\w-]+)?)\s+(?P<be>is|are|was|were|'s)\s+(?P<neg>not )?(?:still "
     "|now |definitely |the )*)"
 )
 _IS_FAVOURITE = guarded(
     r"(?P<value>[\w'-]+(?: [\w'-]+){0,3})\s+(?i:is|are)\s+(?i:now |still |definitely |probably )*"
-    r"(?P<whose>[Mm]y|[A-Z][\w-]+'s)\s+(?i:(?:all[- ]time |absolute )?(?:favou?rite"
+    rf"(?P<whose>[Mm]y|{NAMES}'s)\s+(?i:(?:all[- ]time |absolute )?(?:favou?rite"
     r"|fave?)\s+(?P<kind>[\w-]+))"
 )
 
@@ -46,7 +54,7 @@ _SWITCHED = guarded(
     + rf"(?i:(?:(?:have|has|'ve|'s) )?{ADVERBS}(?:switched|gone over|gone back|changed|converted)"
     r"(?: over| back)?(?: from (?P<old>[\w' -]{2,30}?))? to\s+)"
 )
-_HABIT = guarded(SUBJECT + rf"(?i:{ADVERBS}(?P<neg>(?:don't|do not|never|no longer) )?drinks?\s+)")
+_HABIT = guarded(SUBJECT + rf"(?i:{ADVERBS}(?P<neg>(?:don'?t|do not|never|no longer) )?drinks?\s+)")
 _PERSON = guarded(
     r"(?P<whose>\b[Ii])(?:'m| am)\s+(?i:(?:now |still |more of )?an? (?P<value>[\w-]+) person)\b"
 )
@@ -71,6 +79,10 @@ _CATEGORY = {
     }.items()
     for word in words.split()
 }
+# Nouns that name a whole category.
+_GENERIC = word_set("drink theme seat color colour editor")
+# Nouns that leave it to the word before them what they are.
+_CARRIERS = word_set("mode theme seat color colour unit system editor message")
 
 
 def taste_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
@@ -89,22 +101,27 @@ def _likes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         if subject is None:
             continue
         verb = match.group("verb").lower()
-        disliked = bool(re.match(rf"(?:{_DISLIKES}|(?:can't|cannot|can not) stand)$", verb))
+        disliked = bool(re.match(rf"(?:{_DISLIKES}|(?:can'?t|cannot|can not) stand)$", verb))
         denied = bool(match.group("neg") or match.group("neg2"))
         if disliked and denied:
             continue
         value = "dislike" if disliked or denied else "like"
         kind = "past_state" if match.group("used") else "preference"
-        end = clause.start + len(clause.text)
-        for thing in object_phrases(reader.doc, clause.start + match.end(), end):
+        things, last = object_list(reader.doc, clause.start + match.end(), clause.end)
+        limit = limits(reader.doc, reader.text, last, clause.end)
+        for thing in things:
             if thing.split()[-1] in _REMARKS:
                 break
-            claim = Claim(kind, subject, f"preference:{thing}", value)
+            claim = Claim(kind, subject, limited(f"preference:{thing}", limit), value)
             yield reader.place(clause, match, claim)
 
 
 def _category(phrase: str) -> str | None:
-    return next((_CATEGORY[word] for word in phrase.split() if word in _CATEGORY), None)
+    """By the noun that the phrase is about: dark chocolate is no theme, orange juice no colour."""
+    *before, head = phrase.split()
+    if head in _CARRIERS:
+        return next((_CATEGORY[word] for word in before if word in _CATEGORY), _CATEGORY.get(head))
+    return _CATEGORY.get(head)
 
 
 def _choices(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
@@ -115,28 +132,28 @@ def _choices(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         rest, base = clause.text[match.end() :], clause.start + match.end()
         over, topic = _OVER.search(rest), _FOR.search(rest)
         stop = min([cut.start() for cut in (over, topic) if cut], default=len(rest))
-        chosen = object_phrases(reader.doc, base, base + stop)
+        chosen, last = object_list(reader.doc, base, base + stop)
         if not chosen:
             continue
         other: list[str] = []
         if over:
-            last = topic.start() if topic and topic.start() > over.end() else len(rest)
-            other = object_phrases(reader.doc, base + over.end(), base + last)
+            until = topic.start() if topic and topic.start() > over.end() else len(rest)
+            other, last = object_list(reader.doc, base + over.end(), base + until)
         named: list[str] = []
         if topic:
             named = object_phrases(reader.doc, base + topic.end(), base + len(rest))
-        yield reader.place(
-            clause, match, _choice(subject, chosen[0], other, named, bool(match.group("neg")))
-        )
+        claim = _choice(subject, chosen[0], other, named, bool(match.group("neg")))
+        limit = "" if topic else limits(reader.doc, reader.text, last, clause.end)
+        claim = replace(claim, identity=limited(claim.identity, limit))
+        yield reader.place(clause, match, claim)
 
 
 def _habits(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """What somebody takes now, where the category is closed: another choice replaces it."""
-    end = clause.start + len(clause.text)
     for pattern in (_SWITCHED, _HABIT):
         for match in pattern.finditer(clause.text):
             subject = reader.subject(match, clause.start)
-            things = object_phrases(reader.doc, clause.start + match.end(), end)
+            things, last = object_list(reader.doc, clause.start + match.end(), clause.end)
             category = _category(things[0]) if things else None
             if subject is None or category is None:
                 continue
@@ -145,7 +162,9 @@ def _habits(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             claim = Claim(
                 "preference",
                 subject,
-                f"preference:{category}",
+                limited(
+                    f"preference:{category}", limits(reader.doc, reader.text, last, clause.end)
+                ),
                 things[0],
                 old.lower() if old else None,
                 denied,
@@ -171,10 +190,11 @@ def _choice(subject: str, chosen: str, other: list[str], topic: list[str], denie
 def _favourites(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for match in _FAVOURITE.finditer(clause.text):
         base = clause.start + match.end()
-        values = object_phrases(reader.doc, base, clause.start + len(clause.text))
+        values, last = object_list(reader.doc, base, clause.end)
         if values:
             kind = "past_state" if match.group("be").lower() in ("was", "were") else "preference"
-            yield from _favourite(reader, clause, match, kind, values[0])
+            limit = limits(reader.doc, reader.text, last, clause.end)
+            yield from _favourite(reader, clause, match, kind, values[0], limit)
     for match in _IS_FAVOURITE.finditer(clause.text):
         base = clause.start + match.start("value")
         values = object_phrases(reader.doc, base, clause.start + match.end("value"))
@@ -183,13 +203,27 @@ def _favourites(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
 
 
 def _favourite(
-    reader: ClaimReader, clause: Clause, match: re.Match[str], kind: str, value: str
+    reader: ClaimReader,
+    clause: Clause,
+    match: re.Match[str],
+    kind: str,
+    value: str,
+    limit: str = "",
 ) -> Iterator[PlacedClaim]:
-    whose = match.group("whose")
-    subject = reader.speaker if whose.lower() == "my" else whose[:-2].lower()
+    subject = _whose(reader, clause, match)
     thing = match.group("kind").lower()
     if thing in ("part", "thing", "memory", "moment", "time", "is", "of"):
         return
-    identity = f"preference:{_category(thing) or 'favourite ' + thing}"
+    # A favourite tea is no choice among drinks, nor is a favourite hot drink.
+    category = _CATEGORY[thing] if thing in _GENERIC else f"favourite {thing}"
+    identity = limited(f"preference:{category}", limit)
     denied = "neg" in match.re.groupindex and bool(match.group("neg"))
     yield reader.place(clause, match, Claim(kind, subject, identity, value, negated=denied))
+
+
+def _whose(reader: ClaimReader, clause: Clause, match: re.Match[str]) -> str:
+    whose = match.group("whose")
+    if whose.lower() == "my":
+        return reader.speaker
+    name, start = whose.removesuffix("'s"), clause.start + match.start("whose")
+    return reader.named(start, start + len(name)) or name.split()[-1].lower()

@@ -14,6 +14,7 @@ __all__ = [
     "NUMBER_WORDS",
     "action_phrase",
     "noun_lemma",
+    "object_list",
     "object_phrases",
     "place_name",
     "tokens_from",
@@ -78,8 +79,14 @@ def object_phrases(doc: Doc, start: int, end: int) -> list[str]:
     "running and my old bikes" gives ``["run", "old bike"]``. Pronouns, clauses and
     phrases of empty words ("spending time") give nothing.
     """
+    return object_list(doc, start, end)[0]
+
+
+def object_list(doc: Doc, start: int, end: int) -> tuple[list[str], int]:
+    """As :func:`object_phrases`, and the character at which the list ends."""
     phrases: list[str] = []
     comma = conjunction = False
+    last = start
     after_comma: list[bool] = []
     remaining = tokens_from(doc, start, end)
     while remaining:
@@ -89,6 +96,8 @@ def object_phrases(doc: Doc, start: int, end: int) -> list[str]:
         if not words:
             break
         phrases.append(" ".join(words))
+        said = tokens_from(doc, start, remaining[0].idx if remaining else end)
+        last = said[-1].idx + len(said[-1])
         after_comma.append(comma)
         separator = remaining[0].lower_ if remaining else ""
         if separator not in ("and", "or", ",", "&"):
@@ -105,7 +114,7 @@ def object_phrases(doc: Doc, start: int, end: int) -> list[str]:
         for phrase, listed in zip(phrases, after_comma, strict=True)
         if conjunction or not listed
     ]
-    return [phrase for phrase in kept if not all(word in _EMPTY for word in phrase.split())]
+    return [phrase for phrase in kept if not all(word in _EMPTY for word in phrase.split())], last
 
 
 def _phrase(tokens: list[Token]) -> tuple[list[str], list[Token]]:

@@ -1,0 +1,116 @@
+"""What limits a claim: that it adds to others, or holds only at times or in places."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ebbtide.analysis.patterns import guarded, lazy
+from ebbtide.analysis.signals.values import noun_lemma, tokens_from
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+    from ebbtide.analysis.facts import Claim
+    from ebbtide.analysis.signals.text import Clause
+
+__all__ = ["adds", "beside_others", "limited", "limits", "part_time"]
+
+_ADDS = guarded(
+    r"\b(?:also|additionally|in addition|as well(?! as\b)|too(?=\s*(?:[.,!;:)]|$)))",
+    re.IGNORECASE,
+)
+# "Also, I live in Porto now" goes on to another matter.
+_GOES_ON = lazy(r"\W*(?:\w+\W+)?(?:also|additionally|in addition)\b", re.IGNORECASE)
+_CHANGES = guarded(
+    r"\b(?:now|new|instead|any ?more|no longer|not|moved|changed|switched|actually)\b",
+    re.IGNORECASE,
+)
+_NO_LIMIT = lazy(
+    r"(?:from now on|for (?:now|me|us|sure|real|good|the most part|the moment|everyone)"
+    r"|for (?:[\w-]+ ){0,4}?(?:years?|months?|weeks?|days?|decades?|ages|long|while|life)"
+    r"|(?:at|of) all|at (?:the moment|least|most|last|heart|this point)|as of (?:now|today)"
+    r"|in (?:general|fact|particular|total|my opinion|the end|my life|every way|so many ways)"
+    r"|of course|to (?:be honest|be fair|death|bits|pieces)|by (?:the way|far|default)"
+    r"|with (?:all my|my whole) \w+|about (?:it|them|that)|over the years|after all|on average"
+    r"|on the other hand)\b",
+    re.IGNORECASE,
+)
+_FILLER = (
+    r"(?:\s+(?:very|so|too|that|much|a lot|really|again|now|any ?more|more|best|most|either))*"
+)
+_LIMIT = lazy(
+    rf"{_FILLER}\s+(?P<limit>(?:in|on|at|with|without|for|from|by|of|to|about|after|before|during"
+    "|under|over|near|around|through|against|between|among|inside|outside|into|until|than|per"
+    "|when|while|whenever|if|unless|because of|due to|as (?:much|long|a|an)|who|whose"
+    "|that(?! much)|which|where|today|tonight|tomorrow"
+    "|this (?:week|month|year|morning|evening|time|spring|summer"
+    r"|autumn|fall|winter)|next (?:week|month|year)|only|except|plus)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_END = lazy(
+    r"[,;.!?()]|\s(?:and|or|because(?! of)|but|so|since|now|too|though|as well"
+    r"|any ?more|either|again|lately)\b",
+    re.IGNORECASE,
+)
+_LONGEST = 8
+_PART_TIME = guarded(
+    r"\b(?:for the (?:summer|winter|weekend|week|month|day|night|holidays?|semester|season)"
+    r"|during \w+(?: \w+)?|on (?:the )?(?:weekends?|weekdays|side|\w+days)"
+    r"|in (?:the )?(?:summers?|winters?|spring|autumn|fall|evenings?|mornings?|afternoons?)"
+    r"|this (?:week|weekend|month|summer|winter|spring|autumn|semester)|today|tonight|tomorrow"
+    r"|part[- ]time|temporarily)\b",
+    re.IGNORECASE,
+)
+_YES_OR_NO = frozenset({"like", "dislike", "allergic", "not allergic"})
+# "I also lost my job": of these one has one, and "also" is said of somebody else's.
+_ONE = frozenset({"age", "diet", "employment", "name", "origin", "relationship status"})
+
+
+def adds(clause: Clause) -> bool:
+    """Whether a clause adds to what was said before, rather than change it."""
+    if not _ADDS.search(clause.text):
+        return False
+    return not (_GOES_ON.match(clause.text) and _CHANGES.search(clause.text))
+
+
+def beside_others(claim: Claim) -> Claim:
+    """A claim that leaves others on its topic alone: a topic of its own, by its value.
+
+    What says yes or no to one thing leaves others alone already, and so does a denial.
+    """
+    held = claim.old_value or claim.negated or claim.value in _YES_OR_NO or claim.identity in _ONE
+    if held or claim.kind not in ("preference", "current_state", "past_state"):
+        return claim
+    return replace(claim, identity=f"{claim.identity} also {claim.value}")
+
+
+def limits(doc: Doc, text: str, start: int, end: int) -> str:
+    """To what a value said before ``start`` is limited, as lemmas; empty where to nothing.
+
+    "in the rain" of "I hate running | in the rain", "after lunch", "for uploads". What lets
+    it hold from now on, for years or in general is no limit.
+    """
+    match = _LIMIT.match(text[start:end])
+    if match is None or _NO_LIMIT.match(match.group("limit")):
+        return ""
+    first = start + match.start("limit")
+    stop = _END.search(text, first, end)
+    words = [
+        noun_lemma(token)
+        for token in tokens_from(doc, first, stop.start() if stop else end)
+        if token.pos_ not in ("DET", "PUNCT", "SPACE") and token.tag_ != "PRP$"
+    ]
+    return " ".join(words[:_LONGEST])
+
+
+def limited(identity: str, limit: str) -> str:
+    """An identity with what it is limited to."""
+    return f"{identity} {limit}" if limit else identity
+
+
+def part_time(clause: Clause) -> str:
+    """When a state holds that holds only at times ("for the summer"); else empty."""
+    match = _PART_TIME.search(clause.text)
+    return match.group().lower().replace("the ", "") if match else ""
