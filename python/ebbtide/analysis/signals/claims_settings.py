@@ -7,32 +7,13 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
-from ebbtide.analysis.patterns import guarded
+from ebbtide.analysis.patterns import guarded, lazy
+from ebbtide.analysis.signals.claim_limits import limited, limits
 from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal, sort_of
 from ebbtide.analysis.signals.text import Clause, Sentence
 
-__all__ = ["replacement_claims", "setting_claims"]
-
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
-)
-_DAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-_VALUE = (
-    rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? \d{{4}})?"
-    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next "
-    f"|this )?{_DAY}(?: (?:morning|afternoon|evening|noon))?"
-    r"|\d{1,2}(?:st|nd|rd|th)\b|\d{1,2}(?::\d\d)? ?(?:am|pm|o'clock)\b"
-    r"|https?://[^\s,]+|[\w.+-]+@[\w.-]+\.\w+|v?\d+(?:\.\d+)+[\w-]*"
-    r"|[$€£]?\d[\d,]*(?:[:.]\d+)?(?: ?(?:%|percent|ms|seconds?|minutes?|hours?|days?|weeks?"
-    "|months?|years?"
-    "|[kmgt]b|euros?|dollars?|usd|eur|pounds?|people|users?|words|characters|pages|kg|km"
-    "|miles|degrees))?"
-    rf"|noon|midnight|tomorrow|{_MONTH}\b)"
-)
-_NAMED = (
-    r"(?:\"[^\"\n]{1,40}\"|[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,3}|[a-z][\w]*[-_./\d][\w./-]*)"
-)
+__all__ = ["line_claims", "replacement_claims", "setting_claims"]
 
 # Nouns whose value is a number, date, time or version; and those whose value is a name.
 _NUMERIC = word_set(
@@ -48,10 +29,32 @@ _NAMING = word_set(
     airline currency timezone model repo repository owner contact supplier
     """
 )
+# What happens: its value is a day unless something else is said, and "will be" tells it.
+_TIMED = word_set(
+    """deadline birthday anniversary appointment meeting flight interview exam launch release
+    wedding party checkup departure arrival checkin checkout due start end date due-date"""
+)
+# Sorts of value that a noun has by itself; a value of another sort is another topic.
+_SORTS = {
+    noun: sorts
+    for nouns, sorts in (
+        (_TIMED, {"day"}),
+        (word_set("time"), {"clock", "duration"}),
+        (word_set("budget price cost rent salary fee total"), {"money", "number"}),
+        (word_set("timeout interval duration"), {"duration", "number"}),
+    )
+    for noun in nouns
+}
+_OTHERS = frozenset({"number", "other"})
+_SORT_NOUNS = {"day": "date", "money": "price", "duration": "duration"}
+_MOVED = (
+    "(?:moved|changed|set|pushed|rescheduled|postponed|shifted|delayed|extended|increased|raised"
+    "|lowered|reduced|decreased|bumped)(?: back| forward| up| down| over| out)?"
+)
 _LINK = (
-    "(?P<be>is|are|was|were|'s|will be|=|has been (?:moved|changed|set|pushed) to|(?:is"
-    "|was) (?:moved|changed|set|pushed) to"
-    r"|moved to|changed to|runs on|ends on|starts (?:on|at)|leaves (?:on|at)|falls on)"
+    "(?P<be>is|are|was|were|'s|will be|="
+    f"|(?:(?:has|have) (?:just |now )?been |is |was |got )?{_MOVED} (?:to|until)"
+    r"|runs on|ends on|starts (?:on|at)|leaves (?:on|at)|falls on)"
 )
 _SOFT = (
     "(?:(?:now|still|actually|currently|going to be|set (?:to|for|at|on)|scheduled for|due"
@@ -61,13 +64,14 @@ _NP = r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,7}?[\w.#/+-]+)"
 _SETTING = guarded(
     r"(?i:(?:^|\b(?:the|our|my|its|this|and|actually"
     rf"|correction)\b)[\s,:]*){_NP}\s*(?i:\b{_LINK}(?:\s+|(?<==))(?P<neg>not )?{_SOFT})"
-    rf"(?P<value>(?i:{_VALUE})|{_NAMED})(?P<tail>.*)$"
+    rf"(?P<value>(?i:{VALUE})|{NAMED})(?P<tail>.*)$"
 )
 _IS_NOT = guarded(
     rf"(?i:(?:^|\b(?:the|our|my|its|this)\b)[\s,:]*){_NP}\s+(?i:(?P<be>is|are|was"
-    rf"|were)(?:n't| not)\s+{_SOFT})"
-    f"(?P<old>(?i:{_VALUE})|{_NAMED}),? (?i:but (?:rather )?{_SOFT})(?P<value>"
-    f"(?i:{_VALUE})|{_NAMED})"
+    rf"|were)(?:n'?t| not)\s+{_SOFT})"
+    f"(?P<old>(?i:{VALUE})|{NAMED}),? (?i:(?:but (?:rather )?|(?:it|that)(?:'s| is) )"
+    f"{_SOFT})(?P<value>"
+    f"(?i:{VALUE})|{NAMED})"
 )
 _ON_PORT = guarded(
     r"(?i:(?:^|\b(?:the|our|my|and)\s+)(?P<np>(?:[\w-]+ ){0,4}?)"
@@ -78,12 +82,24 @@ _ON_PORT = guarded(
 _FROM_TO = guarded(
     rf"(?i:(?:^|\b(?:the|our|my)\b)\s*){_NP}\s+(?i:(?:has |have |was |were |is "
     "|been )*(?:changed|moved|switched|went|rescheduled|postponed|shifted)"
-    f" from {_SOFT})(?P<old>(?i:{_VALUE})|{_NAMED})(?i: to {_SOFT})(?P<value>(?i:{_VALUE})"
-    f"|{_NAMED})"
+    f" from {_SOFT})(?P<old>(?i:{VALUE})|{NAMED})(?i: to {_SOFT})(?P<value>(?i:{VALUE})"
+    f"|{NAMED})"
+)
+_ANY = f"(?:(?i:{VALUE})|{NAMED})"
+_WE_MOVED = guarded(
+    rf"(?i:\b{_MOVED} (?:the|our|my|this) ){_NP} (?i:(?:back |forward |up |down |over |out )?)"
+    rf"(?:(?i:from {_SOFT})(?P<old>{_ANY}) )?(?i:(?:to|until) {_SOFT})(?P<value>{_ANY})"
+    r"(?P<tail>.*)$"
+)
+_NOT_DONE = lazy(r"(?:\b(?:not|never|almost|nearly)\b|n't\b)", re.IGNORECASE)
+# "Deadline: March 8" as a message by itself; a list of such lines is of many things.
+_LINE = guarded(
+    rf"^(?i:(?:the |our |my |new )?)(?P<np>[\w.#/+-]+(?: [\w.#/+-]+){{0,3}}):\s+(?i:{_SOFT})"
+    rf"(?P<value>(?i:{VALUE}))(?P<tail>)\W*$"
 )
 _NOT_OLD = re.compile(
     r"^\s*,?\s*(?i:(?:and )?not|instead of|rather than"
-    rf"|no longer)\s+{_SOFT}(?P<old>(?i:{_VALUE})|{_NAMED})"
+    rf"|no longer)\s+{_SOFT}(?P<old>(?i:{VALUE})|{NAMED})"
 )
 _TERM = r"[\w$€£.+#/-]+(?: [A-Z\d][\w.+#-]*){0,3}"
 _USE_INSTEAD = guarded(
@@ -105,17 +121,29 @@ _MEANT = guarded(
     f"|in )*)(?P<value>{_TERM})(?i:,? not (?:the |an? |on |in )*)(?P<old>{_TERM})"
 )
 _PREPOSITION = re.compile(r"\s+(?:for|of|on|in|to|at)\s+(?:the |our |my |an? )?", re.IGNORECASE)
+# Whose thing it is, a claim about the speaker's would not tell.
+_ANOTHERS = lazy(r"\b(?:your|his|her|their)\b")
+_IN = lazy(r"\bin\s+(?:about\s+|around\s+)?$", re.IGNORECASE)
+_AWAY = lazy(r"\s*(?:away|ago|late|early|left|from now)\b", re.IGNORECASE)
+_SECOND = lazy(rf"\s*,?\s*(?i:{_SOFT})(?P<value>(?i:{VALUE}))")
+# "100 requests per minute": a word between the number and what it is limited to.
+_COUNTED = lazy(r"\s+[a-z]+s(?=\s)")
+_THE_ONE = lazy(
+    r"\s*,?\s*(?:that's |that is |it's )?the (?P<which>[\w ]{1,30}?) one\b", re.IGNORECASE
+)
+_OWNS = word_set("for of in on at")
+_PLACES = word_set(
+    """in on at by from near around inside outside today tonight tomorrow this next until after
+    before during"""
+)
 _EMPTY_OWNER = word_set("it this that we they server app application service system api i")
-
-
-def _normal(value: str) -> str:
-    value = nfc_lower(value.strip().strip("\"'").rstrip(".,!?;:"))
-    return re.sub(r"^(?:the|an?|our|my|on|at) ", "", value)
 
 
 def _identity(phrase: str) -> str | None:
     """``port for staging`` of "staging port" and of "port for the staging"."""
     phrase = re.split(r"\b(?:and|actually)\b|,", nfc_lower(phrase))[-1]
+    if _ANOTHERS.search(phrase):
+        return None
     words = _PREPOSITION.split(phrase.strip(), maxsplit=1)
     head = re.sub(r"^(?:the|our|my|its|this|new|current|actual|correct|right|an?)\s+", "", words[0])
     head = re.sub(r"^(?:new|current|actual|correct|right|final)\s+", "", head)
@@ -138,18 +166,46 @@ def _identity(phrase: str) -> str | None:
     return f"{singular} for {qualifier}" if qualifier else singular
 
 
+def _noun(identity: str) -> str:
+    return identity.split(" for ", maxsplit=1)[0].split()[-1]
+
+
 def _suits(identity: str, value: str) -> bool:
     """A name is a value only of a noun that takes names."""
-    if re.fullmatch(rf"(?i:{_VALUE})", value.strip()):
-        return True
-    noun = identity.split(" for ", maxsplit=1)[0].split()[-1]
-    return noun in _NAMING
+    return is_value(value) or _noun(identity) in _NAMING
+
+
+def _value(identity: str, value: str) -> str:
+    """The normal form of a value; "at 3" is a time where something happens then."""
+    value = normal(value)
+    clock = _noun(identity) in _TIMED and value.isdigit() and int(value) < 24
+    return normal(f"{value}:00") if clock else value
+
+
+def _of_sort(identity: str, value: str) -> str:
+    """The topic of a value: ``meeting`` of a day, ``meeting time`` of an hour.
+
+    A noun's own sort of value keeps its name, so that "the meeting is at 3pm" and "the
+    meeting time is 3pm" are one topic, and leave alone on which day it is.
+    """
+    sort, noun = sort_of(value), _noun(identity)
+    if sort in _SORTS.get(noun, _OTHERS) or sort in _OTHERS or identity.startswith("name of "):
+        return identity
+    if sort in ("clock", "month"):
+        first, *rest = identity.split(" for ", maxsplit=1)
+        return " for ".join([f"{first} {'time' if sort == 'clock' else sort}", *rest])
+    return f"{_SORT_NOUNS[sort]} for {identity}"
 
 
 def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """Values of named settings, with the value they replace where the clause names it."""
     match = _SETTING.search(clause.text)
     if match:
+        identity = _identity(match.group("np"))
+        if identity and _suits(identity, match.group("value")) and _holds(match, identity):
+            yield from _setting(reader, clause, match, identity)
+    match = _WE_MOVED.search(clause.text)
+    if match and not _NOT_DONE.search(clause.text[: match.start()]):
         identity = _identity(match.group("np"))
         if identity and _suits(identity, match.group("value")):
             yield from _setting(reader, clause, match, identity)
@@ -162,19 +218,77 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
         yield from _setting(reader, clause, match, "port" if plain else f"port for {owner}")
 
 
+def line_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim]:
+    """The value of a turn that is one line of a name and a value."""
+    match = _LINE.search(sentence.text)
+    identity = _identity(match.group("np")) if match else None
+    if match and identity:
+        whole = Clause(sentence.start, sentence.end, sentence.text)
+        yield from _setting(reader, whole, match, identity)
+
+
+def _holds(match: re.Match[str], identity: str) -> bool:
+    """Whether it gives the thing's value as it is now.
+
+    "The rent will be 1000" leaves the rent as it is; "in 2 hours" and "3 days away" count
+    from the moment they are said.
+    """
+    timed = _noun(identity) in _TIMED
+    if match.group("be").lower() == "will be" and not timed:
+        return False
+    if not timed or sort_of(normal(match.group("value"))) != "duration":
+        return True
+    before = match.string[: match.start("value")]
+    return not (_IN.search(before) or _AWAY.match(match.group("tail")))
+
+
 def _setting(
     reader: ClaimReader, clause: Clause, match: re.Match[str], identity: str
 ) -> Iterator[PlacedClaim]:
     groups = match.groupdict()
-    value = _normal(match.group("value"))
-    replaced = _NOT_OLD.match(match.group("tail"))
-    old = _normal(replaced.group("old")) if replaced else None
+    value, tail = _value(identity, match.group("value")), match.group("tail")
+    replaced = _NOT_OLD.match(tail)
+    named = groups.get("old") or (replaced.group("old") if replaced else None)
+    old = _value(identity, named) if named else None
     past = (groups.get("be") or "").lower() in ("was", "were") and old is None
     kind = "past_state" if past else "current_state"
-    claim = Claim(kind, reader.speaker, identity, value, old, bool(groups.get("neg")))
-    yield reader.place(clause, match, claim)
+    second = None if replaced else _SECOND.match(tail)
+    if second and _noun(identity) not in _TIMED:
+        second = None
+    # What is replaced is on the topic of its own sort: "moved from Monday to 3pm".
+    after = match.start("tail") + (second.end() if second else 0)
+    topic = _limited(reader, clause, _of_sort(identity, old or value), after)
+    denied = bool(groups.get("neg"))
+    yield reader.place(clause, match, Claim(kind, reader.speaker, topic, value, old, denied))
     if old:
-        yield reader.place(clause, match, Claim("correction", reader.speaker, identity, value, old))
+        yield reader.place(clause, match, Claim("correction", reader.speaker, topic, value, old))
+    if second and not denied and not old:
+        also = _value(identity, second.group("value"))
+        if {sort_of(value), sort_of(also)} == {"day", "clock"}:
+            topic = _limited(reader, clause, _of_sort(identity, also), after)
+            claim = Claim(kind, reader.speaker, topic, also)
+            yield reader.place(clause, match, claim)
+
+
+def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str:
+    """The topic with what its value is limited to: ``port for dev`` of "3000 in dev"."""
+    tail = clause.text[start:]
+    one = _THE_ONE.match(tail)
+    if one:
+        return _owned(topic, one.group("which").lower())
+    counted = _COUNTED.match(tail)
+    start += counted.end() if counted else 0
+    limit = limits(reader.doc, reader.text, clause.start + start, clause.end)
+    kind, _, what = limit.partition(" ")
+    # A thing that happens is where it is and when it is, whatever is added.
+    happens = _TIMED.intersection(topic.partition(" for ")[0].split())
+    if happens and kind in _PLACES and not limit.startswith("on way"):
+        return topic
+    return _owned(topic, what) if kind in _OWNS and what else limited(topic, limit)
+
+
+def _owned(identity: str, owner: str) -> str:
+    return f"{identity} {owner}" if " for " in identity else f"{identity} for {owner}"
 
 
 def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim]:
@@ -183,9 +297,11 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
         match = pattern.search(sentence.text)
         identity = _identity(match.group("np")) if match else None
         if match and identity:
-            value, old = _normal(match.group("value")), _normal(match.group("old"))
+            value = _value(identity, match.group("value"))
+            old = _value(identity, match.group("old"))
+            topic = _of_sort(identity, old)
             for kind in ("current_state", "correction"):
-                claim = Claim(kind, reader.speaker, identity, value, old)
+                claim = Claim(kind, reader.speaker, topic, value, old)
                 yield reader.place(sentence, match, claim)
     for pattern in (_USE_INSTEAD, _SWITCHED, _REPLACED, _MEANT):
         match = pattern.search(sentence.text)
@@ -193,7 +309,7 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
             r"\b(?:from|of) (?:time|place|day)\b", match.group(), re.IGNORECASE
         ):
             continue
-        value, old = _normal(match.group("value")), _normal(match.group("old"))
+        value, old = normal(match.group("value")), normal(match.group("old"))
         named = pattern is _SWITCHED and _FROM_TO.search(sentence.text)
         if value != old and not (named and _identity(named.group("np"))):
             claim = Claim("correction", reader.speaker, UNSPECIFIED, value, old)
