@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebbtide.analysis.facts import SIGNALS, TurnText
+from ebbtide.analysis.facts import REST, SIGNALS, TurnText
 from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -162,7 +162,7 @@ def report() -> str:
     turns = [turn for *_, turn in dev_turns()]
     facts = SpacyAnalyser().analyse(turns)
     counts = Counter(signal for fact in facts for signal in fact.signals)
-    claims = Counter(claim.kind for fact in facts for claim in fact.claims)
+    claims = Counter(claim.kind for fact in facts for claim in fact.claims if claim.kind != REST)
     size = Counter((row.stratum, row.half) for row, _ in pairs)
     lines = [
         "# The English signals, measured",

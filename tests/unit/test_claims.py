@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ebbtide.analysis.facts import SIGNALS, Claim, TurnText
+from ebbtide.analysis.facts import REST, SIGNALS, Claim, TurnText
 from ebbtide.analysis.language import LanguageAdapter
 from ebbtide.analysis.signals import EnglishAdapter
 from ebbtide.analysis.spacy_analyser import SpacyAnalyser
@@ -18,7 +18,9 @@ from .conftest import Read, only_claim
     ("text", "subject"),
     [
         ("My sister lives in Oslo.", "ana's sister"),
-        ("My friend Tom lives in Oslo.", "ana's friend"),
+        ("My wife Rita lives in Oslo.", "ana's wife"),
+        ("My friend Tom lives in Oslo.", "tom"),
+        ("Tom Silva lives in Oslo.", "tom silva"),
         ("Tom lives in Oslo.", "tom"),
         ("I live in Oslo.", "ana"),
         ("We live in Oslo.", "ana"),
@@ -36,6 +38,10 @@ def test_a_claim_is_about_the_person_of_its_sentence(read: Read, text: str, subj
         "They live in Oslo.",
         "You live in Oslo.",
         "Tom, you live in Oslo.",
+        "My friend lives in Oslo.",
+        "Rita wrote: I live in Oslo.",
+        "Summarise this: I live in Oslo.",
+        "His address is 5 Elm Street.",
         "He said he lives in Oslo.",
         "My boss said I live in Oslo.",
         "The doctor thinks I am allergic to nuts.",
@@ -83,6 +89,8 @@ CLAIMS = [
     ("I grew up in Porto.", "past_state", "ana", "hometown", "porto", None, False),
     ("I'm from Spain.", "current_state", "ana", "origin", "spain", None, False),
     ("I work as a nurse.", "current_state", "ana", "job", "nurse", None, False),
+    ("I also work as a tutor.", "current_state", "ana", "job also tutor", "tutor", None, False),
+    ("I've worked at Meta.", "past_state", "ana", "employer", "meta", None, False),
     ("I worked as a nurse.", "past_state", "ana", "job", "nurse", None, False),
     ("I'm a teacher.", "current_state", "ana", "job", "teacher", None, False),
     ("I work for Acme.", "current_state", "ana", "employer", "acme", None, False),
@@ -112,6 +120,15 @@ CLAIMS = [
         "preference",
         "ana",
         "preference:loud bar",
+        "dislike",
+        None,
+        False,
+    ),
+    (
+        "I hate running in the rain.",
+        "preference",
+        "ana",
+        "preference:run in rain",
         "dislike",
         None,
         False,
@@ -147,6 +164,10 @@ CLAIMS = [
     ),
     ("Vim is my favourite editor.", "preference", "ana", "preference:editor", "vim", None, False),
     ("The port is 3000.", "current_state", "ana", "port", "3000", None, False),
+    ("The port is 80 on staging.", "current_state", "ana", "port for staging", "80", None, False),
+    ("The meeting is at 3pm.", "current_state", "ana", "meeting time", "3:00 pm", None, False),
+    ("The flight is $300.", "current_state", "ana", "price for flight", "300 dollars", None, False),
+    ("The exam is in June.", "current_state", "ana", "exam month", "june", None, False),
     ("The port is not 3000.", "current_state", "ana", "port", "3000", None, True),
     ("Our server runs on port 9000.", "current_state", "ana", "port", "9000", None, False),
     ("The port for staging is 81.", "current_state", "ana", "port for staging", "81", None, False),
@@ -158,8 +179,8 @@ CLAIMS = [
         "correction",
         "ana",
         "deadline",
-        "june 10",
-        "june 3",
+        "10 june",
+        "3 june",
         False,
     ),
     (
@@ -255,3 +276,23 @@ def test_the_adapter_keeps_no_state(read: Read) -> None:
     first = adapter.signals(doc, turn)
     adapter.signals(analyser.parse("I live in Rome."), TurnText("I live in Rome.", speaker="Bo"))
     assert adapter.signals(doc, turn) == first == EnglishAdapter().signals(doc, turn)
+
+
+# What a turn says besides
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("I live in Rome.", False),
+        ("I live in Rome. It's sunny there.", False),
+        ("I live in Rome because the sea and my family are close.", False),
+        ("I live in Rome. How do I get from the airport to the old harbour?", False),
+        ("I live in Rome. Please write all answers in British English.", True),
+        ("I work at Acme and my manager Rita lets us work from home on Fridays.", True),
+        ("Please write all answers in British English.", False),
+    ],
+)
+def test_a_turn_that_says_more_than_its_claims_says_so(read: Read, text: str, more: bool) -> None:
+    rest = [claim for claim in read(text).claims if claim.kind == REST]
+    assert rest == [Claim(REST, "ana", "", "")] * more

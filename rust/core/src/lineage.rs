@@ -307,9 +307,16 @@ impl Lineage {
         })
     }
 
-    /// Whether what a turn says on one topic still stands (for cards).
+    /// Whether what a turn says on one topic still stands (for cards). A card of a thing
+    /// ("the port is 3000") has the thing for a subject, its claim the one who says it.
     pub fn validity_on(&self, id: InteractionId, topic: &str) -> Validity {
-        self.suppressed_on(id, topic).unwrap_or(Validity::Current)
+        let what = |t: &str| t.split_once('\u{1f}').map(|(_, what)| what.to_owned());
+        let own = self.topics_of.get(&id);
+        let same = own
+            .filter(|own| !own.contains(topic))
+            .and_then(|own| own.iter().find(|t| what(t) == what(topic)));
+        self.suppressed_on(id, same.map_or(topic, String::as_str))
+            .unwrap_or(Validity::Current)
     }
 
     /// Edges into a turn: what newer turns did to it.
@@ -649,6 +656,9 @@ mod tests {
         assert_eq!(l.validity(0), Validity::Current);
         let topic = topic_key("ana", "residence");
         assert_eq!(l.validity_on(0, &topic), Validity::Superseded);
+        let card = topic_key("residence", "residence");
+        assert_eq!(l.validity_on(0, &card), Validity::Superseded);
+        assert_eq!(l.validity_on(0, "ana\u{1f}port"), Validity::Current);
         assert!(say(&mut l, 2, "user", 0, claim(REST, "", "")).is_empty());
         l.remove(0);
         say(&mut l, 0, "user", 0, claim("current_state", "port", "1"));

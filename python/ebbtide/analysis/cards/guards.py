@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ebbtide.analysis.cards.lexicon import HYPOTHETICAL_WORDS
+from ebbtide.analysis.signals.text import handed_over
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -40,11 +41,12 @@ _CASED_LOG = re.compile(r"^[ \t]*\[?(?:info|warn|warning|error|debug|trace|fatal
 _ASKING = frozenset({"who", "what", "why", "how", "where", "which", "whose", "whom"})
 
 
-def masked_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """Find character spans that are code, logs, JSON or somebody else's words.
+def masked_spans(text: str, role: str = "user") -> tuple[tuple[int, int], ...]:
+    """Find spans that are code, logs, JSON, somebody else's words or a text to be worked on.
 
     Args:
         text: The turn.
+        role: Whose it is.
 
     Returns:
         Half-open spans, sorted; they may overlap.
@@ -65,6 +67,9 @@ def masked_spans(text: str) -> tuple[tuple[int, int], ...]:
             ("Error ", "Info ")
         ):
             spans.append(match.span())
+    start = handed_over(text, role)
+    if start is not None:
+        spans.append((start, len(text)))
     return tuple(sorted(spans))
 
 

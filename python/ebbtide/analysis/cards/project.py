@@ -59,7 +59,7 @@ def project(
     if turn.role.lower() in SILENT_ROLES:
         return ()
     speaker = (turn.speaker or turn.role).strip().lower()
-    masked = masked_spans(doc.text)
+    masked = masked_spans(doc.text, turn.role)
     cards: list[CardFacts] = []
     for sentence in doc.sents:
         if not sentence_is_open(sentence):

@@ -6,20 +6,35 @@ pronoun, and everything said to or about the listener claim nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim, speaker_of
+from ebbtide.analysis.facts import REST, Claim
+from ebbtide.analysis.patterns import lazy
+from ebbtide.analysis.signals.claim_limits import adds, beside_others
+from ebbtide.analysis.signals.claim_parts import (
+    UNSPECIFIED,
+    ClaimReader,
+    PlacedClaim,
+    speaker_of,
+)
 from ebbtide.analysis.signals.claims_life import life_claims
 from ebbtide.analysis.signals.claims_rules import constraint_claims
-from ebbtide.analysis.signals.claims_settings import replacement_claims, setting_claims
+from ebbtide.analysis.signals.claims_settings import (
+    line_claims,
+    replacement_claims,
+    setting_claims,
+)
 from ebbtide.analysis.signals.claims_taste import taste_claims
+from ebbtide.analysis.signals.values import tokens_from
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ebbtide.analysis.facts import TurnText
-    from ebbtide.analysis.signals.text import Sentence
+    from ebbtide.analysis.signals.text import Clause, Sentence
 
 __all__ = ["read_claims"]
 
@@ -28,6 +43,8 @@ def read_claims(
     doc: Doc, turn: TurnText, text: str, sentences: tuple[Sentence, ...]
 ) -> tuple[PlacedClaim, ...]:
     """The claims of one turn, in text order, each once.
+
+    Where the turn says more than they do, one of the kind ``rest`` follows, on no topic.
 
     Args:
         doc: Parse of the turn's matching text.
@@ -39,6 +56,8 @@ def read_claims(
     found: list[PlacedClaim] = []
     for sentence in sentences:
         found.extend(_sentence_claims(reader, sentence))
+    if len(sentences) == 1:
+        found.extend(line_claims(reader, sentences[0]))
     found.sort(key=lambda item: (item.start, item.end))
     seen: set[object] = set()
     unique: list[PlacedClaim] = []
@@ -46,7 +65,48 @@ def read_claims(
         if item.claim not in seen:
             seen.add(item.claim)
             unique.append(item)
-    return tuple(unique)
+    return (*unique, *_rest(reader, sentences, unique))
+
+
+# Content words from which on a part of a turn says something of its own.
+_OF_ITS_OWN = 4
+_CONTENT = frozenset(["NOUN", "PROPN", "VERB", "ADJ", "NUM"])
+# What only goes on with the clause before it: a reason, an aside, a contrast.
+_GOES_ON = lazy(
+    r"\W*(?:because|since|as|so|which|who|while|when|where|although|though|whereas|yet|but)\b",
+    re.IGNORECASE,
+)
+
+
+def _rest(
+    reader: ClaimReader, sentences: tuple[Sentence, ...], claims: list[PlacedClaim]
+) -> Iterator[PlacedClaim]:
+    """That a turn says more than its claims do, and so is not replaced with them.
+
+    A sentence without a claim says more where it states or asks for something in enough
+    content words, a clause of a sentence with one likewise.
+    """
+    if not claims:
+        return
+    for sentence in sentences:
+        within = [c for c in claims if sentence.start <= c.start < sentence.end]
+        parts = [sentence] if not within else _unclaimed(sentence, within)
+        for part in parts:
+            tokens = tokens_from(reader.doc, part.start, part.end)
+            words = [t for t in tokens if t.pos_ in _CONTENT and not t.is_stop]
+            if len(words) >= _OF_ITS_OWN and not part.asks:
+                claim = Claim(REST, reader.speaker, UNSPECIFIED, "")
+                yield PlacedClaim(claim, part.start, part.end)
+                return
+
+
+def _unclaimed(sentence: Sentence, claims: list[PlacedClaim]) -> list[Clause]:
+    return [
+        clause
+        for clause in sentence.clauses
+        if not any(c.start < clause.end and clause.start < c.end for c in claims)
+        and not _GOES_ON.match(clause.text)
+    ]
 
 
 def _sentence_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim]:
@@ -57,9 +117,14 @@ def _sentence_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Placed
     yield from replaced
     settled = {item.claim.identity for item in replaced}
     for clause in asserted:
-        yield from life_claims(reader, clause)
-        yield from taste_claims(reader, clause)
-        yield from constraint_claims(reader, clause)
-        for item in setting_claims(reader, clause):
-            if item.claim.identity not in settled:
-                yield item
+        found = _clause_claims(reader, clause)
+        if adds(clause):
+            found = (replace(item, claim=beside_others(item.claim)) for item in found)
+        yield from (item for item in found if item.claim.identity not in settled)
+
+
+def _clause_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    yield from life_claims(reader, clause)
+    yield from taste_claims(reader, clause)
+    yield from constraint_claims(reader, clause)
+    yield from setting_claims(reader, clause)

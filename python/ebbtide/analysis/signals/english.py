@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ebbtide.analysis.facts import SIGNALS, Cue, TurnText
+from ebbtide.analysis.facts import REST, SIGNALS, Cue, TurnText
 from ebbtide.analysis.language import SignalReading
 from ebbtide.analysis.normalise import for_matching
 from ebbtide.analysis.patterns import GuardedPattern, PatternList
@@ -41,7 +41,7 @@ class EnglishAdapter:
     """Rules for English over a spaCy parse (paper, section 4.5). Stateless."""
 
     name = "en"
-    version = "4"
+    version = "5"
 
     def signals(self, doc: Doc, turn: TurnText) -> SignalReading:
         """Read the signals, their cues and the claims of one turn.
@@ -50,7 +50,7 @@ class EnglishAdapter:
             doc: Parse of ``for_matching(turn.text)``.
             turn: The turn; spans of the result refer to its text.
         """
-        text = mask(for_matching(turn.text))
+        text = mask(for_matching(turn.text), turn.role)
         parts = sentences(text)
         found: list[tuple[str, int, int, str]] = []
         for sentence in parts:
@@ -62,7 +62,7 @@ class EnglishAdapter:
         fired = {name for name, *_ in found}
         for claim in claims:
             # Giving a value in place of another replaces it, though it need not correct.
-            names = [] if claim.claim.kind == "correction" else [claim.claim.kind]
+            names = [] if claim.claim.kind in ("correction", REST) else [claim.claim.kind]
             if claim.claim.old_value:
                 names.append("replacement")
             for signal in names:

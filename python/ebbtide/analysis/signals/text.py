@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ebbtide.analysis.patterns import guarded
+from ebbtide.analysis.patterns import guarded, lazy
 
-__all__ = ["Clause", "Sentence", "mask", "sentences"]
+__all__ = ["Clause", "Sentence", "handed_over", "mask", "sentences"]
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _INLINE_CODE = re.compile(r"`[^`\n]+`")
@@ -23,6 +23,44 @@ _JSON_OUTER = re.compile(r"[{\[][\s{}\[\],]*[}\]]")
 _QUOTED = re.compile(r'"([^"\n]{3,400})"')
 _QUOTED_SPEECH = re.compile(r"\b(?:I|my|we|our|you|do not|don't|never|must|please)\b")
 
+# A text given to be worked on is not what its giver says of themselves. Verbs that are
+# said of much else besides need the text to be named.
+_TEXT = (
+    "(?:text|sentences?|paragraphs?|passage|e-?mail|letter|essay|message|article|story|review|post"
+    "|bio|poem|note|transcript|conversation|abstract|speech|caption|description|grammar|spelling)"
+)
+_HANDED = guarded(
+    r"\b(?:(?:translate|proof-?read|re-?write|re-?phrase|reword|paraphrase|summari[sz]e|condense"
+    r"|shorten|transcribe)\b[^.!?:\n]{0,100}"
+    r"|(?:correct|edit|fix|improve|check|review|analy[sz]e|revise|polish|simplify|format|convert"
+    rf"|classify|critique|explain|read)\b[^.!?:\n]{{0,60}}\b{_TEXT}\b[^.!?:\n]{{0,60}}"
+    r"|(?:correct|edit|improve|revise|polish|simplify|analy[sz]e|classify|critique) (?:this|these"
+    r"|the following)\b[^.!?:\n]{0,60})"
+    r"(?::|(?<=this)\n|(?<=following)\n|(?<=below)\n)\s*(?=\S)",
+    re.IGNORECASE,
+)
+_ASKED = lazy(
+    r"(?:^|[.!?,:]\s|\n)\W*(?:(?:please|hi|hey|hello|ok|okay|now|and|then|also|can you|could you"
+    r"|would you|will you|help me|i need you to|i want you to|i'd like you to|kindly)\b[\s,]*)*$",
+    re.IGNORECASE,
+)
+
+
+def handed_over(text: str, role: str) -> int | None:
+    """Where a text begins that is handed over to be translated, corrected, summed up.
+
+    Args:
+        text: The turn, or its matching text.
+        role: Whose it is; an assistant's "Proofread:" is advice.
+
+    Returns:
+        Its first character; it goes on to the end. None where there is none.
+    """
+    for match in () if role == "assistant" else _HANDED.finditer(text):
+        if _ASKED.search(text[max(0, match.start() - 100) : match.start()]):
+            return match.end()
+    return None
+
 
 def _blank(match: re.Match[str]) -> str:
     # The blank keeps line breaks, so that what follows is a new sentence still.
@@ -34,8 +72,8 @@ def _blank_speech(match: re.Match[str]) -> str:
     return _blank(match) if _QUOTED_SPEECH.search(match.group(1)) else match.group()
 
 
-def mask(text: str) -> str:
-    """Blank code, log lines, JSON and quoted speech; the length stays the same."""
+def mask(text: str, role: str = "user") -> str:
+    """Blank code, logs, JSON, quoted speech and texts handed over; the length stays the same."""
     text = _FENCE.sub(_blank, text)
     text = _INLINE_CODE.sub(_blank, text)
     text = _LOG_LINE.sub(_blank, text)
@@ -46,6 +84,9 @@ def mask(text: str) -> str:
                 break
             text = _JSON_OUTER.sub(_blank, reduced)
         text = _QUOTED.sub(_blank_speech, text)
+    start = handed_over(text, role)
+    if start is not None:
+        text = text[:start] + re.sub(r"[^\n]", " ", text[start:])
     return text
 
 
@@ -193,13 +234,16 @@ def _clauses(text: str, offset: int, asks: bool) -> tuple[Clause, ...]:
         parts = [_CONJUNCTION.sub("", text[start:end]) for start, end in spans]
         forms = [bool(_ASKS_FORM.match(part) or _REQUEST.search(part)) for part in parts]
         question_from = forms.index(True) if True in forms else 0
+    said = quoted = False
     for index, (start, end) in enumerate(spans):
         part = text[start:end]
-        reported = bool(_REPORTED.search(part))
+        # "Rita said: I live in Rome" goes on in Rita's words.
+        quoted = quoted or (said and ":" in text[spans[index - 1][1] : start])
+        said = bool(_REPORTED.search(part))
         conditional = conditional or bool(
             re.match(r"\W*(?:if|unless|suppose|imagine)\b", part, re.IGNORECASE)
         )
-        unreal = conditional or reported or bool(_UNREAL.search(part))
+        unreal = conditional or said or quoted or bool(_UNREAL.search(part))
         found.append(
             Clause(offset + start, offset + end, part, asks and index >= question_from, unreal)
         )

@@ -1,0 +1,174 @@
+"""What a user says next, and whether it takes the place of what they said before.
+
+To hide what somebody said is worse than to miss a change: most pairs here change nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ebbtide import Memory
+
+CHANGES = [
+    # A life, a taste, a rule
+    ("I live in Porto.", "I live in Oslo now."),
+    ("I live in Porto.", "I don't live in Porto anymore."),
+    ("I live in Porto.", "We've lived in Braga for three years."),
+    ("I live in Rome.", "Earlier I lived in Rome and now I live in Porto."),
+    ("I work at Google.", "I now work for Meta."),
+    ("I'm vegetarian.", "I'm not a vegetarian."),
+    ("I'm single.", "I also got engaged!"),
+    ("My friend Tom lives in Berlin.", "Tom lives in Munich now."),
+    ("My sister lives in Paris.", "My sister lives in Rome."),
+    ("I love sushi.", "I don't like sushi anymore."),
+    ("I love coffee.", "I hate coffee from now on."),
+    ("I don't like running in the rain.", "I love running in the rain."),
+    ("I prefer tea.", "I prefer coffee these days."),
+    ("I prefer dark mode.", "I prefer light mode."),
+    ("My favourite colour is blue.", "I prefer green."),
+    ("I can't eat gluten.", "I eat gluten again."),
+    ("I have two dogs.", "I have three dogs now."),
+    ("My dog is called Max.", "My dog's name is actually Rex."),
+    ("My dog's name is Max.", "My dog's name is now Rex."),
+    # Written without apostrophes
+    ("i love coffee", "i dont like coffee"),
+    ("im vegan", "im not vegan anymore"),
+    ("i dont live in berlin", "i live in berlin"),
+    ("i cant eat gluten", "i eat gluten again"),
+    # Settings and dates
+    ("The meeting is on Monday.", "The meeting is on Tuesday."),
+    ("The meeting is at 3pm.", "The meeting is at 16:00."),
+    ("The meeting is on Monday at 3pm.", "The meeting is on Monday at 4pm."),
+    ("Our meeting is on Monday at 3pm.", "Our meeting is on Tuesday at 3pm."),
+    ("The meeting is on Monday.", "The meeting moved from Monday to 3pm."),
+    ("My flight is on Friday.", "My flight is not on Friday, it's on Saturday."),
+    ("My flight is on Friday.", "My flight got moved to Saturday."),
+    ("My flight is on Friday.", "My flight has been pushed back to Saturday."),
+    ("My flight is on Friday.", "They moved my flight to Saturday."),
+    ("The deadline is March 1.", "The deadline was extended to March 8."),
+    ("The deadline is March 1.", "Deadline: March 8."),
+    ("The budget is $500.", "Budget increased to $700."),
+    ("The rent was 900.", "The rent is 950 euros."),
+    ("Port: 3000", "Port: 8080"),
+    ("My phone number is 555-1234.", "My phone number is 555-9999."),
+    ("The deadline is 3/15.", "The deadline is 3/22."),
+    ("My address is 12 Oak Street.", "My address is 12 Elm Street."),
+    ("The port is 3000 in dev.", "The port for dev is 8080."),
+    ("I live in Lisbon. It's sunny.", "I live in Porto now."),
+]
+
+KEEPS = [
+    # Denying one value leaves another
+    ("I live in Porto.", "I don't live in Rome."),
+    ("I don't live in Rome.", "I live in Porto."),
+    ("I'm a nurse.", "I'm not a doctor."),
+    ("The port is 3000.", "The port is not 8080."),
+    # Adding is not changing
+    ("I drink coffee.", "I also drink tea."),
+    ("I drink coffee.", "I drink tea too."),
+    ("I work as a nurse.", "I also work as a tutor."),
+    ("I live in Lisbon.", "I also live in Porto."),
+    ("Paris is my favourite city.", "Rome is my favorite city too."),
+    # Each person is one
+    ("My friend Tom lives in Berlin.", "My friend Ana lives in Paris."),
+    ("My friend lives in Berlin.", "My friend lives in Paris."),
+    ("My brother Tom lives in Berlin.", "My brother Max lives in Munich."),
+    ("My dog Rex is 5.", "My dog Luna is 3."),
+    ("Tom Silva lives in Rome.", "Rita Silva lives in Oslo."),
+    # Values of another sort
+    ("The meeting is on Monday.", "The meeting is at 3pm."),
+    ("My flight is on Friday.", "My flight is at 9am."),
+    ("The flight is on Friday.", "The flight is $300."),
+    ("The flight is on Friday.", "The flight is 3 hours long."),
+    ("The wedding is on May 5.", "The wedding is 3 days away!"),
+    ("The wedding is in June.", "The wedding is on the 14th."),
+    ("The trip budget is $500.", "The trip budget is 3 days."),
+    ("The rent is 950.", "The rent will be 1000 next year."),
+    ("My flight is on Friday.", "We have not moved my flight to Saturday."),
+    ("Your order number is 12345.", "Your order number is 67890."),
+    # What limits a value
+    ("I love running.", "I don't like running in the rain."),
+    ("I love pizza.", "I don't like pizza with pineapple."),
+    ("I like swimming.", "I don't enjoy swimming as much as running."),
+    ("I love my job.", "I hate my job today."),
+    ("I prefer tea.", "I prefer coffee after lunch."),
+    ("I live in Porto.", "I'm living in Rome for the summer."),
+    ("I work at Google.", "I'm working at Starbucks today because the wifi is down."),
+    ("I have two meetings today.", "I have four meetings tomorrow."),
+    ("The port is 3000 in dev.", "The port is 8080 in production."),
+    ("The timeout is 30 seconds.", "The timeout is 60 seconds for uploads."),
+    ("The limit is 100 requests per minute.", "The limit is 1000 requests per hour."),
+    ("The deadline is Friday for the draft.", "The deadline is Monday for the final."),
+    ("My exam is on May 5.", "My exam is on May 12, the physics one."),
+    # The perfect tense tells of the past
+    ("I live in Porto.", "I have lived in Rome before."),
+    ("I live in Porto.", "I've lived in Rome, Paris and Berlin."),
+    ("I work at Google.", "I've worked at Meta and Amazon."),
+    ("I'm vegan.", "I've been vegetarian before."),
+    ("I'm married.", "I've been engaged twice."),
+    # A phrase is what its noun is
+    ("I prefer light mode.", "I prefer dark chocolate."),
+    ("My favourite colour is blue.", "I prefer orange juice."),
+    ("I prefer black coffee.", "I prefer green apples."),
+    ("I drink coffee.", "My favourite tea is oolong."),
+    # The same value written otherwise, or only part of it
+    ("The budget is 5000.", "The budget is 5,000."),
+    ("The budget is $5000.", "The budget is 5000 dollars."),
+    ("The budget is $5,000.", "The budget is $5k."),
+    ("The meeting is at 3pm.", "The meeting is at 15:00."),
+    ("The meeting is at 3.", "The meeting is at 3pm."),
+    ("My birthday is on March 5th.", "My birthday is on 5 March."),
+    ("My name is Ana Silva.", "My name is Ana."),
+    # Texts handed over, and others' words
+    ("I live in Porto.", "Translate this into German:\n\nI live in Rome and I hate fish."),
+    ("I'm a chef.", "Proofread my friend's email please:\nHi, I'm a doctor and I'm vegan."),
+    ("I live in Porto.", "Please correct this sentence: I live in Rome since ten years."),
+    ("I live in Porto.", "Rita said: I live in Rome."),
+    # What the older turn says besides
+    ("I live in Lisbon. My dog Rex has diabetes and needs insulin at 8am.", "I live in Porto now."),
+    (
+        "I work at Google and my manager Rita lets us work from home on Fridays.",
+        "I work at Meta now.",
+    ),
+]
+
+
+def _validity(older: str, newer: str) -> str:
+    with Memory.in_memory() as memory:
+        memory.add(older, speaker="Ana")
+        memory.add(newer, speaker="Ana")
+        return memory.get(0).validity
+
+
+@pytest.mark.parametrize(("older", "newer"), CHANGES, ids=lambda text: text[:40])
+def test_what_changed_takes_the_place_of_what_was_said(older: str, newer: str) -> None:
+    assert _validity(older, newer) in ("superseded", "corrected")
+
+
+@pytest.mark.parametrize(("older", "newer"), KEEPS, ids=lambda text: text[:40])
+def test_what_is_said_besides_leaves_what_was_said(older: str, newer: str) -> None:
+    assert _validity(older, newer) == "current"
+
+
+def test_a_turn_replaced_in_part_keeps_its_place_and_loses_that_card() -> None:
+    with Memory.in_memory() as memory:
+        memory.add(
+            "I live in Lisbon. My dog Rex has diabetes and needs insulin at 8am every day.",
+            speaker="Ana",
+        )
+        memory.add("I live in Porto now.", speaker="Ana")
+        life = memory.explain(0)
+        assert life["signals"]["says_more"]
+        assert [claim["identity"] for claim in life["signals"]["claims"]] == ["residence"]
+        standing = {card["card"]["predicate"]: card["validity"] for card in life["cards"]}
+        assert standing["live_in"] == "superseded"
+        assert standing["have"] == "current"
+        assert "insulin" in memory.render_context("How are you?", max_tokens=400)
+
+
+def test_a_setting_replaced_in_part_loses_its_card() -> None:
+    with Memory.in_memory() as memory:
+        memory.add("The port is 3000. My dog is called Rex.", speaker="Ana")
+        memory.add("The port is 8080.", speaker="Ana")
+        standing = {card["card"]["object"]: card["validity"] for card in memory.explain(0)["cards"]}
+        assert standing == {"3000": "superseded", "Rex": "current"}
