@@ -17,7 +17,7 @@ CHANGES = [
     ("I live in Rome.", "Earlier I lived in Rome and now I live in Porto."),
     ("I work at Google.", "I now work for Meta."),
     ("I'm vegetarian.", "I'm not a vegetarian."),
-    ("I'm single.", "I also got engaged!"),
+    ("I'm vegetarian.", "I'm also vegan now."),
     ("My friend Tom lives in Berlin.", "Tom lives in Munich now."),
     ("My sister lives in Paris.", "My sister lives in Rome."),
     ("I love sushi.", "I don't like sushi anymore."),

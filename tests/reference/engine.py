@@ -21,7 +21,7 @@ class Recorded:
     """What the replay needs of a turn.
 
     Attributes:
-        topics: Topics that the turn states something on.
+        said: What the turn states: topic, kind, value, whether it is denied.
         suppresses: (older id, topic) pairs that it takes over when it arrives;
             an empty topic means the whole turn.
     """
@@ -30,7 +30,7 @@ class Recorded:
     tokens: int
     omega: float
     signals: frozenset[str]
-    topics: frozenset[str] = frozenset()
+    said: frozenset[tuple[str, str, str, bool]] = frozenset()
     suppresses: tuple[tuple[int, str], ...] = ()
 
 
@@ -42,7 +42,11 @@ def recorded_from(life: Mapping[str, Any]) -> Recorded:
         tokens=life["turn"]["tokens"],
         omega=life["score"]["omega"],
         signals=frozenset(life["signals"]["conversational"]),
-        topics=frozenset(f"{c['subject']}\x1f{c['identity']}" for c in claims if c["identity"]),
+        said=frozenset(
+            (f"{c['subject']}\x1f{c['identity']}", c["kind"], c["value"], c["negated"])
+            for c in claims
+            if c["identity"]
+        ),
         suppresses=tuple(
             (edge["older"], edge["topic"])
             for edge in life["older"]
@@ -58,7 +62,7 @@ class Reference:
     config: Mapping[str, Mapping[str, Any]]
     turns: dict[int, Recorded] = field(default_factory=dict)
     active: list[int] = field(default_factory=list)
-    taken_over: dict[int, set[str]] = field(default_factory=dict)
+    taken_over: dict[int, set[tuple[str, int]]] = field(default_factory=dict)
 
     def effective(self, interaction_id: int, newest: int) -> float:
         """Eq. 15 and 18."""
@@ -68,10 +72,12 @@ class Reference:
         return omega * math.exp(-rate * (newest - interaction_id))
 
     def superseded(self, interaction_id: int) -> bool:
-        """Taken over as a whole, or on every topic it speaks of."""
+        """Taken over as a whole, or on every topic that the takers do not say the same on."""
         taken = self.taken_over.get(interaction_id, set())
-        topics = self.turns[interaction_id].topics
-        return "" in taken or bool(topics and topics <= taken)
+        said = self.turns[interaction_id].said
+        again = {item for _, newer in taken for item in said & self.turns[newer].said}
+        over = {topic for topic, _ in taken} | {topic for topic, *_ in again}
+        return "" in over or bool(taken and said and {topic for topic, *_ in said} <= over)
 
     def prune_score(self, interaction_id: int, newest: int) -> float:
         """Eq. 23 to 25."""
@@ -92,7 +98,7 @@ class Reference:
         self.turns[newest] = turn
         self.active.append(newest)
         for older, topic in turn.suppresses:
-            self.taken_over.setdefault(older, set()).add(topic)
+            self.taken_over.setdefault(older, set()).add((topic, newest))
         evicted: list[tuple[int, str]] = []
         if (newest + 1) % self.config["capacity"]["pruning_frequency_x"] == 0:
             floor = self.config["temporal_decay"]["hard_kill_threshold"]

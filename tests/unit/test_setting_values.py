@@ -39,6 +39,7 @@ from ebbtide.analysis.signals.setting_values import is_value, normal, sort_of
         ("1.2.3", "1.2.3", "other"),
         ("555-1234", "555-1234", "other"),
         ("+351 912 345 678", "+351 912 345 678", "other"),
+        ("912 345 678", "912 345 678", "other"),
         ("12 Oak Street", "12 oak street", "other"),
     ],
 )

@@ -110,7 +110,7 @@ class ClaimReader:
 
 _SINGLE = word_set(
     """mom mum mother dad father wife husband partner girlfriend boyfriend fiance fiancé fiancee
-    fiancée boss manager"""
+    fiancée boss"""
 )
 _MANY = word_set("friend colleague cousin aunt uncle niece nephew neighbor neighbour")
 _NOT_NAMES = word_set(

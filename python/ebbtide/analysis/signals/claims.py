@@ -71,9 +71,9 @@ def read_claims(
 # Content words from which on a part of a turn says something of its own.
 _OF_ITS_OWN = 4
 _CONTENT = frozenset(["NOUN", "PROPN", "VERB", "ADJ", "NUM"])
-# What only goes on with the clause before it: a reason, an aside, a contrast.
+# What only goes on with the clause before it: a reason, a time, an aside.
 _GOES_ON = lazy(
-    r"\W*(?:because|since|as|so|which|who|while|when|where|although|though|whereas|yet|but)\b",
+    r"\W*(?:because|since|as|so|which|who|while|when|where|although|though)\b",
     re.IGNORECASE,
 )
 

@@ -41,7 +41,7 @@ _EDGE = r"(?![\w%]|[-/:][\w$€£]|[.,]\d)"
 VALUE = (
     rf"(?:(?:{_DAY}|{_CLOCK}|https?://[^\s,]+|[\w.+-]+@[\w.-]+\.\w+"
     rf"|\d{{1,5}}[a-z]? (?:[\w'-]+ ){{1,3}}?{_STREET}"
-    r"|\+\d{1,3}(?:[ -]?\d{2,4}){2,4}|\d{2,5}(?:-\d{2,5}){1,3}"
+    r"|\+\d{1,3}(?:[ -]?\d{2,4}){2,4}|\d{2,5}(?:-\d{2,5}){1,3}|\d{2,4}(?: \d{3,4}){2,3}"
     rf"|{_MONEY}|{_DURATION}|v?\d+(?:\.\d+)+[\w-]*|{_AMOUNT}(?: ?{_UNIT})?|{_MONTH}){_EDGE})"
 )
 """A value that tells by its form that it is one; to be matched without regard to case."""

@@ -91,7 +91,8 @@ pub struct Cue {
 /// A (topic identity, topic value) pair (paper, section 4.5).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// `preference`, `constraint`, `current_state`, `past_state` or `correction`.
+    /// `preference`, `constraint`, `current_state`, `past_state`, `correction`, or `rest`: that
+    /// the turn says more than its claims.
     pub kind: String,
     /// Whom it is about, normalised.
     pub subject: String,
