@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ebbtide.analysis.patterns import guarded, lazy
+from ebbtide.analysis.patterns import guarded
 
 __all__ = ["Clause", "Sentence", "handed_over", "mask", "sentences"]
 
@@ -29,19 +29,19 @@ _TEXT = (
     "(?:text|sentences?|paragraphs?|passage|e-?mail|letter|essay|message|article|story|review|post"
     "|bio|poem|note|transcript|conversation|abstract|speech|caption|description|grammar|spelling)"
 )
+_ASKED = (
+    r"(?:^|(?<=[.!?,:]\s)|(?<=\n))\W{0,5}(?:(?:please|hi|hey|hello|ok|okay|now|and|then|also"
+    r"|can you|could you|would you|will you|help me|i need you to|i want you to|i'd like you to"
+    r"|kindly)\b[\s,]{0,3}){0,4}"
+)
 _HANDED = guarded(
-    r"\b(?:(?:translate|proof-?read|re-?write|re-?phrase|reword|paraphrase|summari[sz]e|condense"
-    r"|shorten|transcribe)\b[^.!?:\n]{0,100}"
+    rf"{_ASKED}(?:(?:translate|proof-?read|re-?write|re-?phrase|reword|paraphrase|summari[sz]e"
+    r"|condense|shorten|transcribe)\b[^.!?:\n]{0,100}"
     r"|(?:correct|edit|fix|improve|check|review|analy[sz]e|revise|polish|simplify|format|convert"
     rf"|classify|critique|explain|read)\b[^.!?:\n]{{0,60}}\b{_TEXT}\b[^.!?:\n]{{0,60}}"
     r"|(?:correct|edit|improve|revise|polish|simplify|analy[sz]e|classify|critique) (?:this|these"
     r"|the following)\b[^.!?:\n]{0,60})"
     r"(?::|(?<=this)\n|(?<=following)\n|(?<=below)\n)\s*(?=\S)",
-    re.IGNORECASE,
-)
-_ASKED = lazy(
-    r"(?:^|[.!?,:]\s|\n)\W*(?:(?:please|hi|hey|hello|ok|okay|now|and|then|also|can you|could you"
-    r"|would you|will you|help me|i need you to|i want you to|i'd like you to|kindly)\b[\s,]*)*$",
     re.IGNORECASE,
 )
 
@@ -56,10 +56,8 @@ def handed_over(text: str, role: str) -> int | None:
     Returns:
         Its first character; it goes on to the end. None where there is none.
     """
-    for match in () if role == "assistant" else _HANDED.finditer(text):
-        if _ASKED.search(text[max(0, match.start() - 100) : match.start()]):
-            return match.end()
-    return None
+    match = None if role == "assistant" else _HANDED.search(text)
+    return match.end() if match else None
 
 
 def _blank(match: re.Match[str]) -> str:
