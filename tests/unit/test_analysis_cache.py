@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -188,3 +190,25 @@ def test_a_memory_is_the_same_with_and_without_it(tmp_path: Path) -> None:
             memory.add_many(turns)
             digests.add(memory.digest())
     assert len(digests) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_does_without_it(tmp_path: Path) -> None:
+    turns = [TurnText("one is two")]
+    with closing(AnalysisCache(tmp_path / "cache.db", facts="f", passages="p")) as cache:
+        cache.facts(turns, lambda missing: [stub_facts(turn) for turn in missing])
+        # As if another thread had been at it.
+        with cache._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                status = 1
+                try:
+                    read = cache.facts(turns, lambda missing: [RICH for _ in missing])
+                    cache.close()
+                    status = 0 if read == [RICH] else 2
+                finally:
+                    os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        assert cache.facts(turns, lambda missing: [RICH for _ in missing]) != [RICH]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from ebbtide.analysis.beside import Beside
 from ebbtide.analysis.canonical import CanonicalPassage, canonical_passages
 from ebbtide.analysis.facts import TurnFacts, TurnText
 from ebbtide.errors import ConfigError
+from ebbtide.forking import RenewedLock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ class Analyser:
         self._spacy = _shared_spacy(
             nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
         )
-        self._lock = threading.Lock()
+        self._lock = RenewedLock()
         self._beside = Beside(self._help)
 
     @functools.cached_property

@@ -4,7 +4,7 @@ A cache changes how long a replay takes and nothing else: entries are found by
 the analyser's fingerprint and everything that their content depends on. It is a
 SQLite file of its own, may be shared by processes, and may be deleted at any time.
 Once open it never fails: an entry that is damaged is read anew, and a file that is
-damaged, busy or full is done without.
+damaged, busy or full is done without, and so is one that was open before a fork.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -67,6 +68,7 @@ class AnalysisCache:
         """
         self._path = path
         self._readers = {"facts": facts, "passages": passages}
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._usable = True
         try:
@@ -124,8 +126,13 @@ class AnalysisCache:
 
     def close(self) -> None:
         """Free the file."""
-        with self._lock:
-            self._db.close()
+        if not self._forked():
+            with self._lock:
+                self._db.close()
+
+    def _forked(self) -> bool:
+        # The connection is the parent's, and so may be what another thread had taken.
+        return os.getpid() != self._process
 
     def _through(
         self,
@@ -150,6 +157,8 @@ class AnalysisCache:
 
     def _look_up(self, table: str, keys: list[bytes]) -> list[tuple[bytes, bytes]]:
         rows: list[tuple[bytes, bytes]] = []
+        if self._forked():
+            return rows
         distinct = list(dict.fromkeys(keys))
         with self._lock:
             for first in range(0, len(distinct) if self._usable else 0, _PART):
@@ -165,6 +174,8 @@ class AnalysisCache:
         return rows
 
     def _keep(self, table: str, rows: list[tuple[bytes, bytes]]) -> None:
+        if self._forked():
+            return
         with self._lock:
             if not self._usable:
                 return

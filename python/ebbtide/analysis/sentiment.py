@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
+
+from ebbtide.forking import RenewedLock
 
 __all__ = ["SentimentMeter", "split_at_whitespace"]
 
@@ -21,7 +22,7 @@ class SentimentMeter:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = RenewedLock()
         self._analyser: Any = None
 
     def magnitude(self, text: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from ebbtide.analysis.signals import EnglishAdapter
 from ebbtide.analysis.spacy_import import import_spacy
 from ebbtide.analysis.temporal import describe, resolve_times
 from ebbtide.errors import ConfigError
+from ebbtide.forking import RenewedLock
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -83,7 +83,7 @@ class SpacyAnalyser:
         self._labels = None if entity_labels == "all" else frozenset(entity_labels)
         self._adapter: LanguageAdapter = adapter or EnglishAdapter()
         self._sentiment = SentimentMeter()
-        self._lock = threading.RLock()
+        self._lock = RenewedLock()
         self._nlp: Language | None = None
 
     @functools.cached_property
