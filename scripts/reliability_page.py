@@ -37,6 +37,9 @@ BEYOND = """\
   `ebbtide doctor` reads without the map and names such pages.
 - `synchronous = "normal"` survives a killed process; for a power cut set `"full"`.
 - An asynchronous memory that was opened before a fork must be left alone by the child.
+- A fork waits for the threads that use a store, for a minute at most. Where one takes longer
+  (an archive file that is a pipe, and nobody reads it), the child may wait for ever in a memory
+  of its own.
 """
 
 

@@ -76,3 +76,11 @@ def open_handle(path: str | Path, config: Config, *, read_only: bool) -> _core.S
         holder=f"process {os.getpid()} ({Path(sys.argv[0] or 'python').name})",
         synchronous_full=config["store"]["synchronous"] == "full",
     )
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(
+        before=_core.before_fork,
+        after_in_parent=_core.after_fork_in_parent,
+        after_in_child=_core.after_fork_in_child,
+    )

@@ -80,17 +80,78 @@ memory.close()
 print("check", len(Store.open(sys.argv[1], config=config()).check()), flush=True)
 """
 
+OWN = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from faults.nursery import StubAnalyser, analyser, config, scripted
+from ebbtide import Memory
+analyser.Analyser = StubAnalyser
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def opened(**how):
+    return Memory.open(sys.argv[1], config=config(), **how)
+
+memory = opened()
+memory.add_many(scripted(n) for n in range(20))
+to_child, to_parent = os.pipe(), os.pipe()
+child = os.fork()
+if not child:
+    code = 1
+    try:
+        own = opened(read_only=True)
+        seen = [len(list(own.turns()))]
+        os.write(to_parent[1], b".")
+        os.read(to_child[0], 1)
+        # Others closed it, opened it, and wrote.
+        seen.append(len(list(own.turns())))
+        seen.append(len(opened(read_only=True)))
+        own.close()
+        with opened() as writer:
+            writer.add(**scripted(30))
+            seen.append(len(writer))
+        print(*seen, flush=True)
+        code = 0
+    finally:
+        os._exit(code)
+os.read(to_parent[0], 1)
+memory.close()
+with opened() as memory:
+    memory.add_many(scripted(n) for n in range(20, 30))
+os.write(to_child[1], b".")
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+with opened() as memory:
+    print(status, len(memory), len(memory._store.check()))
+"""
+
+OUTLIVES = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[2])
+from faults.nursery import StubAnalyser, analyser, config
+from ebbtide import Memory
+analyser.Analyser = StubAnalyser
+
+memory = Memory.open(sys.argv[1], config=config())
+memory.add("one")
+if os.fork():
+    signal.pause()
+print("forked", flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+
+forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+
+def command(script: str, path: Path) -> list[str]:
+    return [sys.executable, "-c", script, str(path), str(Path(__file__).parents[1])]
+
+
+@forks
 def test_a_fork_is_refused_and_its_parent_unharmed(tmp_path: Path) -> None:
     promise = "a fork may not use what its parent opened (a typed error), and does it no harm"
     test = "tests/faults/test_processes.py::test_a_fork_is_refused_and_its_parent_unharmed"
     with Figures("fork", promise, test) as figures:
         done = subprocess.run(
-            [sys.executable, "-c", FORK, str(tmp_path / "m.db"), str(Path(__file__).parents[1])],
-            capture_output=True,
-            text=True,
-            timeout=60,
+            command(FORK, tmp_path / "m.db"), capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 0, done.stderr
         lines = [line.rsplit(" ", 1) for line in done.stdout.splitlines()]
@@ -98,6 +159,35 @@ def test_a_fork_is_refused_and_its_parent_unharmed(tmp_path: Path) -> None:
         assert {status for _, status in lines} == {"0"}, done.stdout + done.stderr
         figures.counts["forks"] = 4
         figures.counts["calls refused in each"] = 10
+
+
+@forks
+def test_a_fork_opens_for_itself_what_its_parent_had_open(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(OWN, tmp_path / "m.db"), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["20 30 30 31", "0 31 0"], done.stdout + done.stderr
+
+
+@forks
+def test_the_lock_of_a_killed_writer_is_free_though_its_fork_lives(
+    stub: Config, tmp_path: Path
+) -> None:
+    writer = subprocess.Popen(
+        command(OUTLIVES, tmp_path / "m.db"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "forked\n"
+        writer.kill()
+        writer.wait()
+        with Memory.open(tmp_path / "m.db", config=stub) as memory:
+            memory.add("two")
+            assert [turn.text for turn in memory.turns()] == ["one", "two"]
 
 
 def races(folder: Path, rounds: int) -> None:

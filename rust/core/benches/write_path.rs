@@ -15,13 +15,12 @@ use ebbtide_core::lineage::Lineage;
 use ebbtide_core::retrieve::cards::CardIndex;
 use ebbtide_core::score::divergence::Window;
 use ebbtide_core::score::survival;
-use ebbtide_core::store::{OpenOptions, Store};
+use ebbtide_core::store::{OpenOptions, SharedStore, Store};
 use ebbtide_core::text::{self, Words};
 use ebbtide_core::types::{AnalysedTurn, Validity};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use workload::{DIMENSION, Turns};
 
 const BATCH: usize = 64;
@@ -32,10 +31,10 @@ fn settings(token_vectors: bool) -> Config {
 }
 
 fn engine(path: Option<&Path>, config: &Config) -> Engine {
-    let store = match path {
+    let store = SharedStore::new(|| match path {
         Some(path) => Store::open(path, &OpenOptions::default()),
         None => Store::in_memory(),
-    };
+    });
     let options = MemoryOptions {
         namespace: "bench".into(),
         config: config.clone(),
@@ -43,8 +42,7 @@ fn engine(path: Option<&Path>, config: &Config) -> Engine {
         analyser: "bench".into(),
         reindexing: false,
     };
-    let store = Arc::new(Mutex::new(store.expect("a store")));
-    Engine::open(store, options).expect("a memory")
+    Engine::open(store.expect("a store"), options).expect("a memory")
 }
 
 fn batch(turns: &mut Turns) -> Vec<AnalysedTurn> {

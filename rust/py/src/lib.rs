@@ -11,6 +11,7 @@ mod weights;
 
 use ebbtide_core::config;
 use ebbtide_core::error::{Code, Error};
+use ebbtide_core::store::forking;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pythonize::pythonize;
@@ -115,6 +116,24 @@ fn instructions() -> &'static str {
     ebbtide_simd::bytes::instructions()
 }
 
+/// Waits until nobody uses a store; to be called before a fork, by the thread that forks.
+#[pyfunction]
+fn before_fork(py: Python<'_>) {
+    py.detach(forking::before);
+}
+
+/// Ends what `before_fork` began, in the parent.
+#[pyfunction]
+fn after_fork_in_parent() {
+    forking::after_in_parent();
+}
+
+/// Lets go of the stores that the parent has open, in the child.
+#[pyfunction]
+fn after_fork_in_child() {
+    forking::after_in_child();
+}
+
 /// Every error code.
 #[pyfunction]
 fn error_codes() -> Vec<&'static str> {
@@ -180,6 +199,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(schema_version, m)?)?;
     m.add_function(wrap_pyfunction!(build, m)?)?;
     m.add_function(wrap_pyfunction!(instructions, m)?)?;
+    m.add_function(wrap_pyfunction!(before_fork, m)?)?;
+    m.add_function(wrap_pyfunction!(after_fork_in_parent, m)?)?;
+    m.add_function(wrap_pyfunction!(after_fork_in_child, m)?)?;
     m.add_function(wrap_pyfunction!(error_codes, m)?)?;
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(weighed, m)?)?;

@@ -27,13 +27,11 @@ pub struct MemoryHandle {
 
 impl Drop for MemoryHandle {
     fn drop(&mut self) {
-        if self.origin.forked() {
-            let held = self
-                .engine
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(held.take());
-        }
+        let held = self
+            .engine
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.origin.let_go(held.take());
     }
 }
 
@@ -376,7 +374,7 @@ impl MemoryHandle {
 
     fn close(&self, py: Python<'_>) {
         if !self.origin.forked() {
-            py.detach(|| lock(&self.engine).take());
+            py.detach(|| drop(lock(&self.engine).take()));
         }
     }
 }

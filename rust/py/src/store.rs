@@ -1,12 +1,11 @@
 //! A store as Python holds it.
 
 use crate::{detached, to_python};
-use ebbtide_core::engine::SharedStore;
 use ebbtide_core::error::{Code, Error, Result};
-use ebbtide_core::store::{OpenOptions, Store};
+use ebbtide_core::store::{OpenOptions, SharedStore, Store};
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The guarded value, also after a panic of another thread.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -20,8 +19,8 @@ pub struct StoreHandle {
     origin: Origin,
 }
 
-/// The process that opened something. Behind a fork, the child has a copy of the parent's
-/// connection and of its locks' state: it must neither use nor close them.
+/// The process that opened something. Behind a fork, the child had copies of the parent's
+/// connection and lock: `forking` let go of them, and nothing here uses or closes them.
 pub struct Origin(u32);
 
 impl Origin {
@@ -48,14 +47,22 @@ impl Origin {
         }
         Ok(())
     }
+
+    /// Drops what was opened; in a fork of it, leaves it.
+    pub fn let_go<T: Send>(&self, opened: Option<T>) {
+        if self.forked() {
+            std::mem::forget(opened);
+        } else {
+            // Without the GIL: closing waits for a fork, whose thread may wait for the GIL.
+            Python::attach(|py| py.detach(|| drop(opened)));
+        }
+    }
 }
 
 impl Drop for StoreHandle {
     fn drop(&mut self) {
-        if self.origin.forked() {
-            let held = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
-            std::mem::forget(held.take());
-        }
+        let held = self.store.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.origin.let_go(held.take());
     }
 }
 
@@ -76,23 +83,25 @@ impl StoreHandle {
             holder,
             synchronous_full,
         };
-        let store = detached(py, || match path {
-            Some(path) => Store::open(&path, &options),
-            None => Store::in_memory(),
+        let store = detached(py, || {
+            SharedStore::new(|| match path {
+                Some(path) => Store::open(&path, &options),
+                None => Store::in_memory(),
+            })
         })?;
         Ok(Self {
-            store: Mutex::new(Some(Arc::new(Mutex::new(store)))),
+            store: Mutex::new(Some(store)),
             origin: Origin::here(),
         })
     }
 
     fn namespaces(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        detached(py, || lock(&*self.get()?).namespaces())
+        detached(py, || self.get()?.lock().namespaces())
     }
 
     /// Fingerprint and token counter a namespace was made with, if it exists.
     fn made_with(&self, py: Python<'_>, name: &str) -> PyResult<Option<(String, String)>> {
-        let found = detached(py, || lock(&*self.get()?).find_namespace(name))?;
+        let found = detached(py, || self.get()?.lock().find_namespace(name))?;
         Ok(found.map(|n| (n.analyser, n.token_counter)))
     }
 
@@ -100,7 +109,7 @@ impl StoreHandle {
     fn delete(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
         detached(py, || {
             let shared = self.get()?;
-            let mut store = lock(&shared);
+            let mut store = shared.lock();
             let found = store.known_namespace(name)?;
             store.transaction(|s| s.erase_namespace(&found))?;
             store.scrub()
@@ -109,7 +118,7 @@ impl StoreHandle {
 
     /// Writes a namespace to a file; returns its number of rows.
     fn export(&self, py: Python<'_>, name: &str, path: PathBuf) -> PyResult<u64> {
-        detached(py, || lock(&*self.get()?).export(name, &path))
+        detached(py, || self.get()?.lock().export(name, &path))
     }
 
     /// Reads a namespace from a file; returns its name and its number of rows.
@@ -119,41 +128,42 @@ impl StoreHandle {
         path: PathBuf,
         name: Option<&str>,
     ) -> PyResult<(String, u64)> {
-        detached(py, || lock(&*self.get()?).import(&path, name))
+        detached(py, || self.get()?.lock().import(&path, name))
     }
 
     /// Copies the store into a new file while it is used.
     fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
-        detached(py, || lock(&*self.get()?).backup(&target))
+        detached(py, || self.get()?.lock().backup(&target))
     }
 
     /// What is wrong with the store.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &detached(py, || lock(&*self.get()?).check())?)
+        to_python(py, &detached(py, || self.get()?.lock().check())?)
     }
 
     /// Erases the turns of a namespace that are not what was written; returns their ids.
     fn erase_unsound_turns(&self, py: Python<'_>, name: &str) -> PyResult<Vec<u64>> {
-        detached(py, || lock(&*self.get()?).erase_unsound_turns(name))
+        detached(py, || self.get()?.lock().erase_unsound_turns(name))
     }
 
     /// Erases what is derived in these namespaces, and derived rows without a turn.
     fn erase_damaged(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
-        detached(py, || lock(&*self.get()?).erase_damaged(&names))
+        detached(py, || self.get()?.lock().erase_damaged(&names))
     }
 
     /// The file; none for a store in memory.
     fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
-        detached(py, || Ok(lock(&*self.get()?).path().map(PathBuf::from)))
+        detached(py, || Ok(self.get()?.lock().path().map(PathBuf::from)))
     }
 
     fn vacuum(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || lock(&*self.get()?).vacuum())
+        detached(py, || self.get()?.lock().vacuum())
     }
 
     fn close(&self) {
         if !self.origin.forked() {
-            lock(&self.store).take();
+            let held = lock(&self.store).take();
+            self.origin.let_go(held);
         }
     }
 }

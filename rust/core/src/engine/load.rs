@@ -4,7 +4,7 @@ use super::gate::Gate;
 use super::metadata::Fields;
 use super::recent::Recent;
 use super::turns::Turns;
-use super::{Engine, SharedStore, TurnMeta};
+use super::{Engine, TurnMeta};
 use crate::active::{Active, Entry};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -13,7 +13,7 @@ use crate::lineage::Lineage;
 use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
-use crate::store::{Derived, LoadedTurn, Namespace, Store};
+use crate::store::{Derived, LoadedTurn, Namespace, SharedStore, Store};
 use crate::text::{self, Counter, Words};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +44,9 @@ pub struct MemoryOptions {
 impl Engine {
     /// Opens a memory in a store.
     pub fn open(store: SharedStore, options: MemoryOptions) -> Result<Self> {
+        let shared = store.clone();
+        // Before the tokenizer, which is made at its first use: no fork happens in between.
+        let held = shared.lock();
         let counter = &options.config.capacity.token_counter;
         let tokenizer = text::tokenizer(counter).ok_or_else(|| {
             Error::new(
@@ -51,10 +54,8 @@ impl Engine {
                 format!("no token counter is called {counter:?}"),
             )
         })?;
-        let namespace = store
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .namespace(&options.namespace, counter)?;
+        let namespace = held.namespace(&options.namespace, counter)?;
+        drop(held);
         if !options.reindexing {
             check_fingerprints(
                 &namespace.analyser,
@@ -122,8 +123,8 @@ impl Engine {
         self.turns.clear();
         self.pending.clear();
         self.metadata.clear();
-        let store = Arc::clone(&self.store);
-        let store = store.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = self.store.clone();
+        let store = store.lock();
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
         self.namespace = namespace.clone();
         store.verify_gathered(&namespace)?;

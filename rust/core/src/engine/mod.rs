@@ -51,7 +51,7 @@ use crate::lineage::Lineage;
 use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
-use crate::store::{Namespace, Store};
+use crate::store::{Held, Namespace, SharedStore};
 use crate::text::{Counter, Words};
 use crate::types::{InteractionId, Signals, State, StoredTurn};
 use gate::Gate;
@@ -60,11 +60,8 @@ use recent::Recent;
 use relating::Stated;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use turns::Turns;
-
-/// A store shared by the memories in it.
-pub type SharedStore = Arc<Mutex<Store>>;
 
 /// What recall needs to know of a turn without reading it from disk.
 #[derive(Debug, Clone)]
@@ -116,10 +113,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    fn store(&self) -> MutexGuard<'_, Store> {
-        // A panic while the lock was held left no half-done transaction: SQLite
-        // rolls back what was not committed.
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    fn store(&self) -> Held<'_> {
+        self.store.lock()
     }
 
     fn open_only(&self) -> Result<()> {

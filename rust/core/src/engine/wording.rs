@@ -18,7 +18,6 @@ use crate::types::InteractionId;
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError};
 
 /// Decisions of one moment that may come before what was written in it.
 const BEHIND: u32 = 1_000_000;
@@ -94,8 +93,7 @@ impl Engine {
         if !self.recurs() {
             return Ok(None);
         }
-        let shared = Arc::clone(&self.store);
-        let store = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = self.store();
         let Some(next) = store.next_writing(&self.namespace)? else {
             return Ok(None);
         };

@@ -15,7 +15,6 @@ use crate::types::{
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use std::sync::{Arc, PoisonError};
 
 impl Engine {
     /// Stores analysed turns in order: each is scored, related, inserted, and the
@@ -90,10 +89,10 @@ impl Engine {
         work: impl FnOnce(&mut Self, &Store, &mut WriteReport) -> Result<()>,
     ) -> Result<WriteReport> {
         self.open_only()?;
-        let shared = Arc::clone(&self.store);
+        let shared = self.store.clone();
         let mut report = WriteReport::default();
         let done = {
-            let mut store = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut store = shared.lock();
             store.transaction(|store| {
                 work(self, store, &mut report)?;
                 self.namespace.analyser.clone_from(&self.analyser);
@@ -104,11 +103,7 @@ impl Engine {
             })
         };
         if let Err(error) = done {
-            if !shared
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .read_only()
-            {
+            if !shared.lock().read_only() {
                 self.reload()?;
             }
             return Err(error);

@@ -1,5 +1,6 @@
 //! One writer a store, enforced by the operating system's own file lock: free at
-//! once when its holder dies, and no stale file to clean up by hand.
+//! once when its holder dies, and no stale file to clean up by hand. A fork of the holder
+//! has a part in it until it lets go (see [`super::forking`]).
 
 use crate::error::{Code, Error, Result};
 use std::ffi::OsString;
@@ -12,6 +13,16 @@ use std::path::{Path, PathBuf};
 pub struct WriterLock {
     file: File,
     had_store: bool,
+    process: u32,
+}
+
+impl Drop for WriterLock {
+    fn drop(&mut self) {
+        // Closed here, the file may still be open in a fork. In a fork, it is the parent's.
+        if self.process == std::process::id() {
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 /// The second line of the lock's text once there is a store: an empty file in its place
@@ -72,7 +83,11 @@ impl WriterLock {
         let mut before = String::new();
         let had_store =
             file.read_to_string(&mut before).is_ok() && before.lines().nth(1) == Some(STORE);
-        let mut lock = Self { file, had_store };
+        let mut lock = Self {
+            file,
+            had_store,
+            process: std::process::id(),
+        };
         lock.write(holder, had_store);
         Ok(lock)
     }

@@ -6,6 +6,7 @@
 mod archive_file;
 mod care;
 mod files;
+pub mod forking;
 mod gate;
 mod lock;
 mod read;
@@ -13,6 +14,7 @@ mod recurrence;
 mod row_sum;
 mod schema;
 mod scrub;
+mod shared;
 mod shipping;
 mod sums;
 mod tokens;
@@ -24,6 +26,7 @@ pub use archive_file::append_raw_record;
 pub use care::Finding;
 pub use read::{DecisionRow, Derived, LoadedTurn, Scanned};
 pub use schema::LATEST as SCHEMA_VERSION;
+pub use shared::{Held, SharedStore};
 pub use write::{DecisionLog, TurnRow};
 pub use written::{Uses, Writing, Written};
 
@@ -61,7 +64,7 @@ pub struct Store {
     /// Whether the log may hold what was erased: also one that a killed process left.
     scrub_due: Cell<bool>,
     // Held until the store is dropped; the operating system frees it with the process.
-    _lock: Option<WriterLock>,
+    lock: Option<WriterLock>,
 }
 
 /// One memory within a store.
@@ -124,7 +127,7 @@ impl Store {
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
             scrub_due: Cell::new(false),
-            _lock: None,
+            lock: None,
         })
     }
 
@@ -169,7 +172,7 @@ impl Store {
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
             scrub_due: Cell::new(left),
-            _lock: Some(lock),
+            lock: Some(lock),
         })
     }
 
@@ -210,7 +213,7 @@ impl Store {
             version,
             erasures: Cell::new(0),
             scrub_due: Cell::new(false),
-            _lock: None,
+            lock: None,
         })
     }
 
