@@ -169,6 +169,26 @@ def test_a_reader_beside_a_writer_in_another_process(stub: Config, store_path: P
         assert reader.retrieve("harbour")[0].turn.text == "the harbour is closed"
 
 
+def test_a_reader_opens_in_one_state_while_a_writer_goes_on(stub: Config, store_path: Path) -> None:
+    done = threading.Event()
+    with Memory.open(store_path, config=stub) as writer:
+        writer.add(**scripted(0))
+
+        def write() -> None:
+            while not done.is_set():
+                writer.add(**scripted(len(writer)))
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(80):
+                with Memory.open(store_path, config=stub, read_only=True) as reader:
+                    assert len(reader) > 0
+        finally:
+            done.set()
+            thread.join()
+
+
 def test_every_write_on_a_reader_is_refused(stub: Config, store_path: Path) -> None:
     with Memory.open(store_path, config=stub) as memory:
         memory.add_many(scripted(n) for n in range(5))

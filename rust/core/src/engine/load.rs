@@ -54,14 +54,25 @@ impl Engine {
                 format!("no token counter is called {counter:?}"),
             )
         })?;
-        let namespace = held.namespace(&options.namespace, counter)?;
-        drop(held);
+        // Made where it is missing; what it was made with is read with its turns.
+        held.namespace(&options.namespace, counter)?;
+        held.reading(|s| Self::open_in(s, store, options, Counter::new(tokenizer)))
+    }
+
+    /// Opens a memory that is there, in one state of the store: another process may write.
+    fn open_in(
+        held: &Store,
+        store: SharedStore,
+        options: MemoryOptions,
+        counter: Counter,
+    ) -> Result<Self> {
+        let namespace = held.known_namespace(&options.namespace)?;
         if !options.reindexing {
             check_fingerprints(
                 &namespace.analyser,
                 &options.analyser,
                 &namespace.token_counter,
-                counter,
+                &options.config.capacity.token_counter,
             )?;
         }
         let recent = Recent::with_limit((options.config.store.recall_cache_mb as usize) << 20);
@@ -72,7 +83,7 @@ impl Engine {
             config: options.config,
             presets: options.presets,
             analyser: options.analyser,
-            counter: Counter::new(tokenizer),
+            counter,
             active: Active::default(),
             lineage: Lineage::default(),
             stated_later: Vec::new(),
@@ -91,7 +102,7 @@ impl Engine {
             recent,
             closed: false,
         };
-        engine.reload()?;
+        engine.load(held)?;
         let (stored, wanted) = (
             engine.flat.dimension(),
             engine.config.nlp.vector_dim as usize,
@@ -111,6 +122,14 @@ impl Engine {
     /// Rebuilds everything in memory from the store: at opening, and when a
     /// transaction failed and what was done in memory must be undone.
     pub(super) fn reload(&mut self) -> Result<()> {
+        let shared = self.store.clone();
+        let store = shared.lock();
+        store.reading(|s| self.load(s))
+    }
+
+    /// The same out of one state of the store: a turn that another process adds meanwhile
+    /// would seem to be past the counter, or related to one that is not there.
+    fn load(&mut self, store: &Store) -> Result<()> {
         self.active = Active::default();
         self.window = Window::new(self.config.capacity.window_size as usize);
         self.lineage = Lineage::default();
@@ -123,13 +142,11 @@ impl Engine {
         self.turns.clear();
         self.pending.clear();
         self.metadata.clear();
-        let store = self.store.clone();
-        let store = store.lock();
         let namespace = store.namespace(&self.namespace.name, &self.namespace.token_counter)?;
         self.namespace = namespace.clone();
         store.verify_gathered(&namespace)?;
-        self.gate = Gate::load(&store, &namespace)?;
-        let last = self.restore_all(&store, &namespace)?;
+        self.gate = Gate::load(store, &namespace)?;
+        let last = self.restore_all(store, &namespace)?;
         if let Some(id) = last.filter(|id| *id >= namespace.next_id) {
             // The next turn would get the id of one that is there.
             return Err(Error::new(
@@ -140,8 +157,8 @@ impl Engine {
                 ),
             ));
         }
-        self.load_edges(&store)?;
-        self.load_recurrence(&store)?;
+        self.load_edges(store)?;
+        self.load_recurrence(store)?;
         self.active.settle(self.newest(), &self.config);
         Ok(())
     }

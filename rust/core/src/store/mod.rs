@@ -329,7 +329,10 @@ impl Store {
         }
         self.conn.prepare_cached("BEGIN")?.execute([])?;
         let done = work(self);
-        self.conn.prepare_cached("COMMIT")?.execute([])?;
+        // An error of the disk ends it by itself.
+        if !self.conn.is_autocommit() {
+            self.conn.prepare_cached("COMMIT")?.execute([])?;
+        }
         done
     }
 
