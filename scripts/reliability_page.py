@@ -40,6 +40,8 @@ BEYOND = """\
 - A fork waits for the threads that use a store, for a minute at most. Where one takes longer
   (an archive file that is a pipe, and nobody reads it), the child may wait for ever in a memory
   of its own.
+- Writing looks for the store's file and its log before it commits: what is deleted after that
+  takes the turn with it.
 """
 
 

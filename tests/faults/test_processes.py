@@ -254,6 +254,38 @@ def test_an_emptied_store_is_not_taken_for_a_new_one(stub: Config, tmp_path: Pat
         assert memory.add("one").accepted == 1
 
 
+@pytest.mark.skipif(os.name == "nt", reason="what is open cannot be taken away here")
+@pytest.mark.parametrize("ends", [["", "-wal", "-shm", ".lock"], [""], ["-wal"]])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_nothing_is_acknowledged_once_the_files_are_gone(
+    stub: Config, tmp_path: Path, ends: list[str], replaced: bool
+) -> None:
+    path, away = tmp_path / "memory.db", tmp_path / "away"
+    away.mkdir()
+    with Memory.open(path, config=stub) as memory:
+        memory.add("one")
+        for end in ends:
+            file = Path(f"{path}{end}")
+            file.rename(away / file.name)
+            if replaced:
+                file.write_bytes((away / file.name).read_bytes())
+        for write in (
+            lambda: memory.add("two"),
+            lambda: memory.add("two", wait="journalled"),
+            lambda: memory.delete(0),
+        ):
+            with pytest.raises(StoreError, match="deleted, moved or replaced") as caught:
+                write()
+            assert caught.value.code == "store.open"
+        assert [turn.text for turn in memory.turns()] == ["one"]
+        for end in ends:
+            file = Path(f"{path}{end}")
+            (away / file.name).replace(file)
+        memory.add("two")
+    with Memory.open(path, config=stub) as memory:
+        assert [turn.text for turn in memory.turns()] == ["one", "two"]
+
+
 def test_links_are_not_followed_by_what_is_written(stub: Config, tmp_path: Path) -> None:
     precious = tmp_path / "precious.txt"
     precious.write_text("mine")

@@ -120,9 +120,56 @@ pub(super) fn refuse_logs(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether there is something in the log beside a store.
+/// The log beside a store.
+pub(super) fn log(path: &Path) -> PathBuf {
+    beside(path, LOGS[0])
+}
+
+/// Whether there is something in it.
 pub(super) fn log_left(path: &Path) -> bool {
-    std::fs::metadata(beside(path, "-wal")).is_ok_and(|m| m.len() > 0)
+    std::fs::metadata(log(path)).is_ok_and(|m| m.len() > 0)
+}
+
+/// A file, and what the system knows it by, whatever becomes of its name.
+#[derive(Debug)]
+pub(super) struct Found {
+    path: PathBuf,
+    numbers: (u64, u64),
+}
+
+impl Found {
+    /// `None` where there is no such file. On Windows none is needed: nobody can take away a
+    /// file there that somebody has open.
+    pub(super) fn at(path: PathBuf) -> Option<Self> {
+        let numbers = numbers(&path)?;
+        Some(Self { path, numbers })
+    }
+
+    /// An error where the name leads to it no more: what is written to it would be lost with
+    /// the last who has it open.
+    pub(super) fn still_there(&self) -> Result<()> {
+        if numbers(&self.path) == Some(self.numbers) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::StoreOpen,
+            format!(
+                "{} was deleted, moved or replaced while it was open, and nothing was written to it; put the store's files back, or a backup, and open it again",
+                self.path.display()
+            ),
+        ))
+    }
+}
+
+#[cfg(unix)]
+fn numbers(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()))
+}
+
+#[cfg(not(unix))]
+fn numbers(_: &Path) -> Option<(u64, u64)> {
+    None
 }
 
 /// Turns that are only in the log would seem not to be there.

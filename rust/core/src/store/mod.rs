@@ -31,6 +31,7 @@ pub use write::{DecisionLog, TurnRow};
 pub use written::{Uses, Writing, Written};
 
 use crate::error::{Code, Error, Result};
+use files::Found;
 use lock::WriterLock;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::cell::Cell;
@@ -63,6 +64,8 @@ pub struct Store {
     erasures: Cell<u64>,
     /// Whether the log may hold what was erased: also one that a killed process left.
     scrub_due: Cell<bool>,
+    /// As they were found when it was opened for writing.
+    files: Vec<Found>,
     // Held until the store is dropped; the operating system frees it with the process.
     lock: Option<WriterLock>,
 }
@@ -127,6 +130,7 @@ impl Store {
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
             scrub_due: Cell::new(false),
+            files: Vec::new(),
             lock: None,
         })
     }
@@ -172,6 +176,10 @@ impl Store {
             version: SCHEMA_VERSION,
             erasures: Cell::new(0),
             scrub_due: Cell::new(left),
+            files: [path.clone(), files::log(path)]
+                .into_iter()
+                .filter_map(Found::at)
+                .collect(),
             lock: Some(lock),
         })
     }
@@ -213,6 +221,7 @@ impl Store {
             version,
             erasures: Cell::new(0),
             scrub_due: Cell::new(false),
+            files: Vec::new(),
             lock: None,
         })
     }
@@ -307,6 +316,7 @@ impl Store {
         self.writable()?;
         self.conn.execute_batch("BEGIN IMMEDIATE")?;
         let done = work(self).and_then(|value| {
+            self.files.iter().try_for_each(Found::still_there)?;
             self.conn.execute_batch("COMMIT")?;
             Ok(value)
         });
