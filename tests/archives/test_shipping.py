@@ -105,8 +105,12 @@ def test_erasures_are_shipped(archive: Archive, store: Store) -> None:
     assert (done.shipped, done.erased, done.turns) == (1, 3, 38)
     assert same(archive, memory, "ana")
     memory.delete_all()
-    done = ship(memory, archive)
-    assert (done.shipped, done.erased, done.turns) == (0, 38, 0)
+    # It may as well be another memory: whoever knows better says so.
+    with pytest.raises(ExternalError, match="`ebbtide archive erase`") as caught:
+        ship(memory, archive)
+    assert caught.value.code == "archive.conflict"
+    assert archive.count("ana") == 38
+    assert archive.delete_namespace("ana") == 38
     memory.add("a new beginning")
     assert ship(memory, archive).shipped == 1
     assert archive.ids("ana", 0, 100) == [41]
@@ -137,6 +141,32 @@ def test_another_memory_under_the_same_name_is_refused(archive: Archive, store: 
     assert ship(longer, archive).shipped == 50
     assert ship(empty, archive).turns == 0
     assert archive.namespaces() == ["ana", "longer"]
+
+
+def test_another_memory_without_its_oldest_turns_is_refused(archive: Archive, store: Store) -> None:
+    """It has no turn in common with what is there, and nothing there is to be erased."""
+    ship(filled(store, "ana", 3), archive)
+    before = holds(archive)
+    other = filled(store, "ben", 30)
+    for number in range(3):
+        other.delete(number)
+    with pytest.raises(ExternalError, match="of which this memory has none") as caught:
+        ship(other, archive, namespace="ana")
+    assert caught.value.code == "archive.conflict"
+    assert holds(archive) == before
+
+
+def test_memories_that_begin_and_end_alike_are_told_apart(archive: Archive, store: Store) -> None:
+    said = ["hello", *(f"words {number}" for number in range(20)), "bye", "more", "and more"]
+    memory = store.memory("ana")
+    memory.add_many({"text": text} for text in said)
+    ship(memory, archive)
+    other = store.memory("ben")
+    other.add_many({"text": text.replace("words", "things")} for text in said)
+    other.delete(4)
+    with pytest.raises(ExternalError, match="another turn 1 in 'ana'"):
+        ship(other, archive, namespace="ana")
+    assert archive.count("ana") == len(said)
 
 
 def test_pulling_makes_the_same_memory(
@@ -292,6 +322,22 @@ def test_migration_does_not_mix_two_memories(fresh_address: Fresh) -> None:
     with pytest.raises(FingerprintError):
         migrate(source, other)
     for opened in (source, target, other):
+        opened.close()
+
+
+def test_migration_does_not_mix_two_memories_without_a_common_turn(fresh_address: Fresh) -> None:
+    identity = Identity("hash-32", 32)
+    source = open_archive(fresh_address("file"), identity)
+    target = open_archive(fresh_address("file"), identity)
+    source.put("ana", [record(number) for number in range(30)])
+    source.delete("ana", [0, 1, 2])
+    target.put("ana", [record(number, text="another") for number in range(3)])
+    before = holds(target)
+    with pytest.raises(ExternalError, match="of which this memory has none") as caught:
+        migrate(source, target)
+    assert caught.value.code == "archive.conflict"
+    assert holds(target) == before
+    for opened in (source, target):
         opened.close()
 
 

@@ -8,7 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 from ebbtide.archives.records import Block, Record, escaped, kept_fields
-from ebbtide.errors import ExternalError, FingerprintError, InputError, SchemaVersionError
+from ebbtide.errors import (
+    ExternalError,
+    FingerprintError,
+    InputError,
+    NotFoundError,
+    SchemaVersionError,
+)
 from ebbtide.inputs import checked_mapping, checked_text, filters_for_core
 
 if TYPE_CHECKING:
@@ -26,7 +32,9 @@ __all__ = [
     "conflict",
     "fresh",
     "names_of",
+    "not_there",
     "one_namespace",
+    "strangers",
     "unavailable",
 ]
 
@@ -352,6 +360,23 @@ def conflict(namespace: str, interaction_id: int) -> ExternalError:
     return ExternalError(
         f"the archive has another turn {interaction_id} in {namespace!r}: it belongs to another "
         "memory; push under another name, or delete that namespace",
+        "archive.conflict",
+    )
+
+
+def not_there(place: str, namespace: str, there: Sequence[str]) -> NotFoundError:
+    """The error for a namespace that an archive does not have."""
+    listed = ", ".join(map(repr, there)) or "none"
+    message = f"{place} has no namespace {namespace!r}; there are: {listed}"
+    return NotFoundError(message, "not_found.namespace")
+
+
+def strangers(namespace: str) -> ExternalError:
+    """The error for turns of which none is one of the memory's."""
+    return ExternalError(
+        f"the archive has turns of {namespace!r}, of which this memory has none: push under "
+        "another name; or, if all that was pushed there has been erased from this memory since, "
+        "run `ebbtide archive erase` for that namespace first",
         "archive.conflict",
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ebbtide.archives.base import Archive, Source, agreed, conflict, names_of
-from ebbtide.archives.records import BLOCK
+from ebbtide.archives.base import Archive, Source, agreed, conflict, names_of, not_there, strangers
+from ebbtide.archives.records import BLOCK, Block
 from ebbtide.archives.retrying import Retry
-from ebbtide.errors import ExternalError, NotFoundError
+from ebbtide.errors import ExternalError
 
 __all__ = ["Migrated", "migrate"]
 
@@ -62,7 +62,8 @@ def migrate(
             copied then.
         FingerprintError: If the vectors of the two were made with different embedders.
         ExternalError: ``archive.conflict`` where the target holds another memory's turns
-            under a name; ``archive.damaged`` where the two differ afterwards.
+            under a name, or only turns that the source has no more; ``archive.damaged``
+            where the two differ afterwards.
     """
     again = retry or Retry()
     agreed(target.identity, source.identity, target.place)
@@ -78,9 +79,7 @@ def migrate(
     names = there if named is None else named
     for name in names:
         if name not in there:
-            listed = ", ".join(map(repr, there)) or "none"
-            message = f"{source.place} has no namespace {name!r}; there are: {listed}"
-            raise NotFoundError(message, "not_found.namespace")
+            raise not_there(source.place, name, there)
     return [_one(source, target, name, again, note) for name in names]
 
 
@@ -97,8 +96,10 @@ def _one(
         for first in sorted(wanted.keys() | there.keys())
         if wanted.get(first) != there.get(first)
     ]
-    # Everything is put before anything is erased: what belongs to another memory is
-    # found out by then.
+    if there and not _any_common(source, target, name, wanted, there, again):
+        raise strangers(name)
+    # Everything is put before anything is erased: of turns that both have, those that
+    # belong to another memory are found out by then.
     copied = sum(_copied(source, target, name, first, again, note) for first in differing)
     erased = sum(_erased(source, target, name, first, again) for first in differing)
     if known != again(target.source, name):
@@ -111,6 +112,25 @@ def _one(
             "archive.damaged",
         )
     return Migrated(name, copied, erased, sum(block.count for block in found))
+
+
+def _any_common(
+    source: Archive,
+    target: Archive,
+    name: str,
+    wanted: Mapping[int, Block],
+    there: Mapping[int, Block],
+    again: Retry,
+) -> bool:
+    """Whether any turn of the target is one of the source's."""
+    for first in sorted(wanted.keys() & there.keys()):
+        if wanted[first].ids == there[first].ids:
+            return True
+        end = first + BLOCK
+        listed = again(target.ids, name, first, end)
+        if not set(listed).isdisjoint(again(source.ids, name, first, end)):
+            return True
+    return False
 
 
 def _copied(

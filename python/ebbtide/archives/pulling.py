@@ -12,18 +12,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.archives.base import Archive, Source, agreed
+from ebbtide.archives.base import Archive, Source, agreed, not_there
 from ebbtide.archives.reading import Reader, identity_of
 from ebbtide.archives.records import Record, damaged
 from ebbtide.archives.retrying import Retry
-from ebbtide.errors import NotFoundError
 from ebbtide.inputs import checked_text
 
 if TYPE_CHECKING:
     from ebbtide.memory import Memory
     from ebbtide.store import Store
 
-__all__ = ["Pulled", "pull"]
+__all__ = ["Pulled", "pull", "source_of"]
 
 _BATCH = 256
 
@@ -85,11 +84,7 @@ def pull(
     again = retry or Retry()
     checked_text("namespace", namespace)
     name = namespace if into is None else checked_text("into", into)
-    source = again(archive.source, namespace)
-    if source is None:
-        listed = ", ".join(repr(one) for one in again(archive.namespaces)) or "none"
-        message = f"{archive.place} has no namespace {namespace!r}; there are: {listed}"
-        raise NotFoundError(message, "not_found.namespace")
+    source = source_of(archive, namespace, again)
     with Memory.in_memory(config=store.config) as model:
         agreed(archive.identity, identity_of(model), archive.place)
         with tempfile.TemporaryDirectory(prefix="ebbtide-pull-") as folder:
@@ -98,6 +93,18 @@ def pull(
             memory = store.load(file, namespace=name)
     _verify(memory, namespace, hashes)
     return Pulled(name, len(memory), len(source.relations), memory.digest())
+
+
+def source_of(archive: Archive, namespace: str, again: Retry) -> Source:
+    """What an archive knows of the memory behind a namespace.
+
+    Raises:
+        NotFoundError: If the archive has no such namespace.
+    """
+    source = again(archive.source, namespace)
+    if source is None:
+        raise not_there(archive.place, namespace, again(archive.namespaces))
+    return source
 
 
 def _write(

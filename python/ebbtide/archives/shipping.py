@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.archives.base import Archive, Source, agreed, conflict
+import numpy as np
+
+from ebbtide.archives.base import Archive, Source, agreed, conflict, strangers
 from ebbtide.archives.reading import Reader, identity_of
 from ebbtide.archives.records import BLOCK, Block, Record, blocks_of
 from ebbtide.archives.retrying import Retry
@@ -19,7 +21,6 @@ from ebbtide.errors import ExternalError
 from ebbtide.inputs import checked_text, positive
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ebbtide.memory import Memory
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["Shipped", "ship"]
 
 _BATCH = 256
+_COMPARED = 16
+"""Turns of which a push compares the contents before it changes anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ def ship(
     Raises:
         InputError: If a name is no text that can be stored.
         ExternalError: ``archive.unavailable`` where the server stays away;
-            ``archive.conflict`` where the namespace holds another memory's turns.
+            ``archive.conflict`` where the namespace holds another memory's turns, or only
+            turns that this one has no more.
         FingerprintError: If the archive's vectors were made with another embedder.
     """
     name = memory.namespace if namespace is None else checked_text("namespace", namespace)
@@ -128,22 +132,28 @@ def _differences(
             "under another name",
             "archive.conflict",
         )
-    here = ids[ids < known.cursor]
-    mine = {block.first: block for block in _sums(here)}
+    mine = {block.first: block for block in _sums(ids[ids < known.cursor])}
     theirs = {block.first: block for block in again(archive.inventory, name)}
-    _same_memory(archive, name, here, theirs, reader, again)
     missing: list[int] = []
     gone: list[int] = []
+    common: list[int] = []
     for first in sorted(mine.keys() | theirs.keys()):
         one, other = mine.get(first), theirs.get(first)
-        if one is not None and other is not None and one.ids == other.ids:
-            continue
         end = first + BLOCK
-        ours = set(ids[(ids >= first) & (ids < end)].tolist())
+        low, high = np.searchsorted(ids, np.array([first, end], ids.dtype))
+        ours = set(ids[low:high].tolist())
+        if one is not None and other is not None and one.ids == other.ids:
+            common += sorted(number for number in ours if number < known.cursor)
+            continue
         listed = set(again(archive.ids, name, first, end))
+        common += sorted(ours & listed)
         # What comes after the cursor is shipped anyway.
         missing += sorted(number for number in ours - listed if number < known.cursor)
         gone += sorted(listed - ours)
+    if gone and not common:
+        raise strangers(name)
+    if common:
+        _same_memory(archive, name, common, reader, again)
     if gone and gone[-1] >= source.next_id:
         raise conflict(name, gone[-1])  # an id that this memory never gave
     return missing, gone
@@ -154,39 +164,17 @@ def _sums(ids: NDArray[np.uint64]) -> list[Block]:
 
 
 def _same_memory(
-    archive: Archive,
-    name: str,
-    here: NDArray[np.uint64],
-    theirs: dict[int, Block],
-    reader: Reader,
-    again: Retry,
+    archive: Archive, name: str, common: list[int], reader: Reader, again: Retry
 ) -> None:
-    """Refuse to ship over another memory's turns: the first and last common ones agree.
+    """Refuse to ship over another memory's turns: common ones agree, from first to last.
 
     Without it, a memory pushed under a wrong name would erase what is there.
     """
-    for order in (sorted(theirs), sorted(theirs, reverse=True)):
-        shared = _shared(archive, name, here, order, again)
-        if shared is None:
-            return
-        for number in shared:
-            mine = reader.one(number)
-            found = again(archive.get, name, [number])
-            if mine is not None and found and found[0].hash != mine.hash:
-                raise conflict(name, number)
-
-
-def _shared(
-    archive: Archive, name: str, here: NDArray[np.uint64], firsts: list[int], again: Retry
-) -> tuple[int, int] | None:
-    """The ends of the first range, in the order given, that has common ids."""
-    for first in firsts:
-        end = first + BLOCK
-        ours = set(here[(here >= first) & (here < end)].tolist())
-        common = ours.intersection(again(archive.ids, name, first, end))
-        if common:
-            return min(common), max(common)
-    return None
+    places = {part * (len(common) - 1) // (_COMPARED - 1) for part in range(_COMPARED)}
+    for found in again(archive.get, name, [common[place] for place in sorted(places)]):
+        mine = reader.one(found.interaction_id)
+        if mine is not None and found.hash != mine.hash:
+            raise conflict(name, found.interaction_id)
 
 
 def _batches(reader: Reader, missing: list[int], cursor: int, size: int) -> Iterator[list[Record]]:
