@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
@@ -28,6 +29,7 @@ __all__ = [
     "Hit",
     "Identity",
     "Source",
+    "UnusableError",
     "agreed",
     "conflict",
     "fresh",
@@ -48,6 +50,13 @@ _SOURCE: Mapping[str, type] = {
     "token_counter": str,
     "relations": list,
 }
+
+_USER_INFO = re.compile(r"://\S*@")
+"""Who asks, with the password, where a driver repeats an address."""
+
+
+class UnusableError(ExternalError):
+    """An archive that cannot be used, and will not be in a moment: no use in asking again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,7 @@ def agreed(found: Identity | None, wanted: Identity | None, place: str) -> Ident
     """
     if found is None:
         if wanted is None:
-            raise ExternalError(
+            raise UnusableError(
                 f"{place} holds no archive yet; `ebbtide archive push` makes one",
                 "archive.unavailable",
             )
@@ -348,11 +357,18 @@ class Archive(Protocol):
         """Free the connection."""
 
 
-def unavailable(place: str, error: BaseException) -> ExternalError:
-    """The error for a server that failed or cannot be reached."""
+def unavailable(place: str, error: BaseException, *, passing: bool) -> ExternalError:
+    """The error for a server that failed or cannot be reached.
+
+    Args:
+        place: The archive.
+        error: What its driver says.
+        passing: Whether it may be otherwise in a moment, so that it is asked again.
+    """
     # What drivers say often spans lines and repeats itself.
-    what = " ".join(str(error).split())[:300] or type(error).__name__
-    return ExternalError(f"the archive {place} cannot be used: {what}", "archive.unavailable")
+    what = " ".join(_USER_INFO.sub("://", str(error)).split())[:300] or type(error).__name__
+    kind = ExternalError if passing else UnusableError
+    return kind(f"the archive {place} cannot be used: {what}", "archive.unavailable")
 
 
 def conflict(namespace: str, interaction_id: int) -> ExternalError:

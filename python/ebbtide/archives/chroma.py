@@ -171,7 +171,7 @@ class ChromaArchive:
                 return work()
             except self._errors as error:
                 self.close()
-                raise unavailable(self.place, error) from error
+                raise unavailable(self.place, error, passing=_passes(error)) from error
 
     def put(self, namespace: str, records: Sequence[Record]) -> int:
         """See :meth:`Archive.put`.
@@ -362,6 +362,15 @@ class ChromaArchive:
         with self._lock:
             client, self._connected, self._collections = self._connected, None, None
             _hang_up(client)
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the server was not reached, or says that it is in trouble."""
+    status = getattr(error, "code", None)
+    if callable(status):  # a ChromaError
+        return bool(status() >= 500 or status() == 429)
+    # The client says with a ValueError what went wrong on the way, and what it does not take.
+    return not isinstance(error, ValueError) or error.__context__ is not None
 
 
 def _servers(client: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from ebbtide.archives.base import (
 from ebbtide.archives.ranking import best, query_vector, rescored
 from ebbtide.archives.records import Block, Record, blocks_of, damaged, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
-from ebbtide.errors import InputError
+from ebbtide.errors import ExternalError, InputError
 from ebbtide.inputs import positive
 from ebbtide.kernels import cosine_top_k
 
@@ -61,6 +61,8 @@ _VECTORS = 5
 _SCAN = 1024
 """Records that a search holds at once."""
 _VARIABLES = 500
+_WAITING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""What passes: another one is writing."""
 
 
 class FileArchive:
@@ -91,7 +93,7 @@ class FileArchive:
                 path, isolation_level=None, check_same_thread=False, timeout=30
             )
         except (sqlite3.Error, OSError, ValueError) as error:  # a NUL in the name, say
-            raise unavailable(self.place, error) from error
+            raise self._fault(error) from error
         try:
             self._run("PRAGMA secure_delete = ON")
             with self._write():
@@ -104,7 +106,7 @@ class FileArchive:
         there = self._run("SELECT count(*) FROM sqlite_schema")[0][0]
         if there:
             if self._run("PRAGMA application_id")[0][0] != _APPLICATION_ID:
-                raise unavailable(self.place, ValueError("it is no archive of ebbtide"))
+                raise self._fault(ValueError("it is no archive of ebbtide"))
             rows = self._run("SELECT identity FROM archive")
             found = Identity.from_json(rows[0][0] if rows else None, self.place)
             return agreed(found, wanted, self.place)
@@ -119,9 +121,13 @@ class FileArchive:
             with self._lock:
                 return self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise unavailable(self.place, error) from error
+            raise self._fault(error) from error
         except OverflowError as error:
             raise InputError("an id of a turn must be below 2**63", "input.field") from error
+
+    def _fault(self, error: Exception) -> ExternalError:
+        passing = getattr(error, "sqlite_errorcode", 0) & 0xFF in _WAITING
+        return unavailable(self.place, error, passing=passing)
 
     @contextmanager
     def _write(self) -> Iterator[None]:
@@ -204,7 +210,7 @@ class FileArchive:
                     found = rescored(filter(wanted.lets_metadata, records), query, limit)
                     hits = best([*hits, *found], limit)
             except sqlite3.Error as error:
-                raise unavailable(self.place, error) from error
+                raise self._fault(error) from error
         return hits
 
     def delete(self, namespace: str, ids: Sequence[int]) -> int:

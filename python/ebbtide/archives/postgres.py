@@ -14,6 +14,7 @@ from ebbtide.archives.base import (
     Hit,
     Identity,
     Source,
+    UnusableError,
     agreed,
     fresh,
     one_namespace,
@@ -22,6 +23,7 @@ from ebbtide.archives.base import (
 from ebbtide.archives.ranking import certain, error_bound, query_vector
 from ebbtide.archives.records import BLOCK, Block, Record, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
+from ebbtide.errors import EbbtideError, InputError
 from ebbtide.extras import MissingExtraError
 from ebbtide.inputs import positive
 
@@ -37,6 +39,20 @@ _LOCK = 0x65626172
 """The advisory lock under which tables are made: two clients may come first."""
 
 _PATIENCE_MS = 60_000
+"""For a peer that is gone without a word, and for another writer of a namespace."""
+
+_LINE = {
+    "tcp_user_timeout": _PATIENCE_MS,  # where something was sent, the rest where nothing was
+    "keepalives_idle": 15,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
+
+_UNREADABLE = (
+    "the address of a PostgreSQL archive cannot be read: write postgresql://user@host:port/"
+    "database, and percent-encode the password in it (%2F for a slash, %40 for an @), or leave "
+    "it to ~/.pgpass; a file with = in its name is ./NAME"
+)
 
 _TABLES = """
 CREATE TABLE ebbtide_archive (identity text NOT NULL);
@@ -84,15 +100,17 @@ class PostgresArchive:
         """Connect, and make the tables where ``embedding`` says what they are to hold.
 
         Args:
-            uri: ``postgresql://user@host:port/database``, or another libpq string.
+            uri: ``postgresql://user@host:port/database``, or another libpq string. What it
+                says of timeouts holds.
             embedding: What the caller's vectors are made with; None to take the archive's.
             exact: Compare with every vector, whether or not there is an index; else
                 the index of :meth:`build_index` finds the candidates.
             timeout: Seconds to wait for a connection.
 
         Raises:
-            ExternalError: ``archive.unavailable`` if it cannot be reached, or has no
-                archive and ``embedding`` is None.
+            InputError: If the address cannot be read.
+            ExternalError: ``archive.unavailable`` if it cannot be reached, keeps text in
+                another encoding than UTF-8, or has no archive and ``embedding`` is None.
             FingerprintError: If its vectors were made with another embedder.
             MissingExtraError: If psycopg or pgvector is not installed.
         """
@@ -103,6 +121,7 @@ class PostgresArchive:
             raise MissingExtraError(error, "postgres") from error
         self._errors: type[Exception] = psycopg.Error
         self._uri = uri
+        self._given = self._parts()
         self._exact = exact
         self._timeout = timeout
         self._lock = threading.RLock()
@@ -116,40 +135,69 @@ class PostgresArchive:
             self._drop()
             raise
 
-    def _shown(self) -> str:
-        """The server without its password."""
+    def _parts(self) -> dict[str, Any]:
+        """What the address says, by libpq's names.
+
+        Raises:
+            InputError: If libpq cannot read it, or took a part of the password for another.
+        """
         from psycopg.conninfo import conninfo_to_dict
 
         try:
-            parts = conninfo_to_dict(self._uri)
-        except (self._errors, ValueError) as error:
-            raise unavailable("postgresql", error) from error
-        host = parts.get("host") or "localhost"
-        port = f":{parts['port']}" if parts.get("port") else ""
-        return f"postgresql://{host}{port}/{parts.get('dbname') or ''}"
+            parts: dict[str, Any] = dict(conninfo_to_dict(self._uri))
+        except (self._errors, ValueError):
+            # What libpq says of it quotes what may be the password.
+            raise InputError(_UNREADABLE, "input.field") from None
+        where = [str(parts.get(name) or "") for name in ("host", "port", "dbname")]
+        ports = filter(None, where[1].split(","))
+        cut = "://" in self._uri and any("@" in part for part in where)
+        if cut or not all(port.isdecimal() for port in ports):
+            raise InputError(_UNREADABLE, "input.field")
+        return parts
+
+    def _shown(self) -> str:
+        """The server without its password."""
+        host = self._given.get("host") or "localhost"
+        port = f":{self._given['port']}" if self._given.get("port") else ""
+        return f"postgresql://{host}{port}/{self._given.get('dbname') or ''}"
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection[Any]]:
         """All of it, or nothing; after a fault the next one connects anew."""
         with self._lock:
             try:
-                connection = self._connection()
-                with connection.transaction():
-                    yield connection
+                with self._undisturbed():
+                    connection = self._connection()
+                    with connection.transaction(), self._undisturbed():
+                        yield connection
             except self._errors as error:
                 self._drop()
-                raise unavailable(self.place, error) from error
+                raise unavailable(self.place, error, passing=_passes(error)) from error
+
+    @contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """Drop the connection where a Ctrl-C comes, which leaves a command under way."""
+        try:
+            yield
+        except (EbbtideError, self._errors):
+            raise
+        except BaseException:
+            self._drop()
+            raise
 
     def _connection(self) -> Connection[Any]:
         if self._open is None or self._open.closed:
             import psycopg
 
+            unsaid: dict[str, Any] = {"connect_timeout": self._timeout, **_LINE}
             self._open = psycopg.connect(
                 self._uri,
-                connect_timeout=self._timeout,
-                # A peer that is gone without a word must not hold us for ever.
-                tcp_user_timeout=_PATIENCE_MS,
+                **{name: value for name, value in unsaid.items() if name not in self._given},
+                client_encoding="UTF8",
                 autocommit=True,
+                # A pooler may give each transaction another server: none knows the statements
+                # that were prepared.
+                prepare_threshold=None,
             )
             if self.identity is not None:
                 self._knows_vectors(self._open)
@@ -167,6 +215,14 @@ class PostgresArchive:
             connection.close()
 
     def _prepare(self, connection: Connection[Any], wanted: Identity | None) -> Identity:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise UnusableError(
+                f"the database {self.place} keeps text as {encoding}: an archive needs one that "
+                "was made with ENCODING 'UTF8'",
+                "archive.unavailable",
+            )
+        self._waits_so_long(connection)
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         there = connection.execute("SELECT to_regclass('ebbtide_archive')").fetchone()
         if there is not None and there[0] is not None:
@@ -181,6 +237,11 @@ class PostgresArchive:
         connection.execute("INSERT INTO ebbtide_archive VALUES (%s)", [identity.to_json()])
         self._knows_vectors(connection)
         return identity
+
+    @staticmethod
+    def _waits_so_long(connection: Connection[Any]) -> None:
+        """Let no lock of another client, which may be gone, hold this transaction for ever."""
+        connection.execute(f"SET LOCAL lock_timeout = {_PATIENCE_MS:d}".encode())
 
     def build_index(self) -> None:
         """Make an HNSW index over the vectors, for searches with ``exact=False``."""
@@ -217,12 +278,22 @@ class PostgresArchive:
 
     def _locked(self, connection: Connection[Any], namespace: str) -> tuple[int, Source]:
         """A namespace's number and source, its row locked: one writer at a time."""
+        from psycopg.errors import ProgramLimitExceeded
+
         name = escaped(namespace)
-        connection.execute(
-            "INSERT INTO ebbtide_namespace (name, source) VALUES (%s, %s) "
-            "ON CONFLICT (name) DO NOTHING",
-            [name, Source().to_json()],
-        )
+        self._waits_so_long(connection)
+        try:
+            connection.execute(
+                "INSERT INTO ebbtide_namespace (name, source) VALUES (%s, %s) "
+                "ON CONFLICT (name) DO NOTHING",
+                [name, Source().to_json()],
+            )
+        except ProgramLimitExceeded as error:
+            message = (
+                f"a namespace of {len(name):,} characters is too long for PostgreSQL; push under "
+                "a shorter name"
+            )
+            raise InputError(message, "input.field") from error
         row = connection.execute(
             "SELECT ns, source FROM ebbtide_namespace WHERE name = %s FOR UPDATE", [name]
         ).fetchone()
@@ -322,6 +393,7 @@ class PostgresArchive:
     def delete_namespace(self, namespace: str) -> int:
         """See :meth:`Archive.delete_namespace`."""
         with self._transaction() as connection:
+            self._waits_so_long(connection)
             there = connection.execute(
                 "DELETE FROM ebbtide_record r USING ebbtide_namespace n "
                 "WHERE n.ns = r.ns AND n.name = %s",
@@ -383,6 +455,19 @@ class PostgresArchive:
         """See :meth:`Archive.close`."""
         with self._lock:
             self._drop()
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the connection is at fault, or a server that stops or starts."""
+    from psycopg import InterfaceError, OperationalError
+
+    if not isinstance(error, InterfaceError | OperationalError):
+        return False
+    if error.sqlstate is not None:
+        return error.sqlstate.startswith(("08", "57P0"))
+    # A server that asked for the password is there: what it says next, it will say again.
+    failed = error.pgconn
+    return failed is None or not (failed.needs_password or failed.used_password)
 
 
 def _unit(vector: NDArray[np.int16]) -> NDArray[np.float32]:

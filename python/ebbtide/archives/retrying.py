@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
+from ebbtide.archives.base import UnusableError
 from ebbtide.errors import ExternalError
 
 __all__ = ["Retry"]
@@ -34,9 +35,10 @@ class Retry:
     def __call__(
         self, work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs
     ) -> _Result:
-        """Call ``work``, again where the archive was unavailable.
+        """Call ``work``, again where the archive was unavailable and may be back.
 
-        Every call to an archive may be repeated: it does nothing a second time.
+        Every call to an archive may be repeated: it does nothing a second time. So may
+        opening one: ``Retry()(open_archive, address)``.
 
         Raises:
             ExternalError: The last one, after ``attempts`` calls.
@@ -46,7 +48,7 @@ class Retry:
             try:
                 return work(*given, **named)
             except ExternalError as error:
-                if error.code != "archive.unavailable":
+                if error.code != "archive.unavailable" or isinstance(error, UnusableError):
                     raise
             self.sleep(min(pause, self.most))
             pause *= 2
