@@ -283,6 +283,30 @@ def test_a_lock_that_is_never_given_back_does_not_hold_a_push_for_ever(
     archive.close()
 
 
+def test_a_collection_of_something_else_is_left_alone(
+    fresh_address: Fresh, request: pytest.FixtureRequest
+) -> None:
+    import chromadb
+
+    address = fresh_address("chroma")
+    port = request.getfixturevalue("chroma_server").port
+    client = chromadb.HttpClient("127.0.0.1", port)
+    name = address.rpartition("/")[2]
+    docs = client.create_collection(name, embedding_function=None, metadata={"whose": "theirs"})
+    docs.add(ids=["1"], embeddings=[[1.0] * DIMENSION], metadatas=[{"part": 0}])
+    before = len(client.list_collections())
+    with pytest.raises(UnusableError, match="in use by something else"):
+        open_archive(address, IDENTITY)
+    assert len(client.list_collections()) == before
+    assert docs.count() == 1
+    # What was cut off while it was made holds nothing yet.
+    docs.delete(ids=["1"])
+    archive = open_archive(address, IDENTITY)
+    archive.put("ana", [record(0)])
+    archive.close()
+    open_archive(address, IDENTITY).close()
+
+
 @pytest.mark.parametrize("text", ["", "plain", "\\", "\0", "\\0", "\\\0", "\0\\", "\\\\0\0\\0\\"])
 def test_escaping_loses_nothing(text: str) -> None:
     assert "\0" not in escaped(text)

@@ -13,6 +13,7 @@ from ebbtide.archives.base import (
     Hit,
     Identity,
     Source,
+    UnusableError,
     agreed,
     conflict,
     fresh,
@@ -125,6 +126,7 @@ class ChromaArchive:
         def make() -> None:
             client = self._client()
             options = {"embedding_function": None, "metadata": {"hnsw:space": "ip"}}
+            self._refuse_anothers(found)
             client.get_or_create_collection(self._name, **options)
             client.get_or_create_collection(f"{self._name}-sources", embedding_function=None)
             _, sources = self._both()
@@ -133,6 +135,19 @@ class ChromaArchive:
 
         self._call(make)
         return identity
+
+    def _refuse_anothers(self, found: Callable[[], str | None]) -> None:
+        """Leave a collection alone that holds something and is no archive's."""
+        try:
+            holds = self._client().get_collection(self._name, None).count()
+        except self._missing:
+            return
+        # Who makes an archive says what it holds before putting anything.
+        if holds and found() is None:
+            raise UnusableError(
+                f"the collection {self.place} is in use by something else: name another one",
+                "archive.unavailable",
+            )
 
     def _client(self) -> Any:
         if self._connected is None:
