@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from reference.stand_ins import StubAnalyser, scripted
 
-from ebbtide import ConfigError, Memory
-from ebbtide.archives import open_archive
+from ebbtide import ConfigError, ExternalError, Memory
+from ebbtide.archives import FileArchive, Retry, open_archive
 from ebbtide.cli import main
 
 from .conftest import Fresh
@@ -99,14 +101,15 @@ def test_push_search_status_pull_migrate_erase(
     assert again["namespaces"] == status["namespaces"]
 
     new = tmp_path / "new.db"
+    assert "there are: 'ana', 'l'" in terminal.run(
+        "pull", "--from", other, "-n", "nobody", "--store", new, code=1
+    )
+    assert not list(tmp_path.glob("new.db*"))
     pulled = terminal.json("pull", "--from", other, "-n", "ana", "--store", new)
     with Memory.open(store, namespace="ana") as memory:
         assert pulled["digest"] == memory.digest()
     out = terminal.run("pull", "--from", other, "-n", "ana", "--store", new, "--as", "b")
     assert out.startswith("pulled 21 turns as 'b'")
-    assert "there are: 'ana', 'l'" in terminal.run(
-        "pull", "--from", other, "-n", "nobody", "--store", new, code=1
-    )
 
 
 def test_what_goes_wrong_is_said_in_a_sentence(
@@ -128,6 +131,35 @@ def test_what_goes_wrong_is_said_in_a_sentence(
     assert "[archive.damaged]" in terminal.run("status", "--verify", "--from", missing, code=1)
     err = terminal.run("push", "--store", store, "-n", "ana", "--to", missing, code=1)
     assert "[fingerprint.analyser]" in err
+
+
+def test_a_server_that_is_away_for_a_moment_is_not_noticed(
+    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("ebbtide.archives.Retry", partial(Retry, sleep=waits.append))
+    address = str(tmp_path / "archive.db")
+    archive = open_archive(address, IDENTITY)
+    archive.put("ana", [record(0)])
+    archive.close()
+
+    def away_once(name: str) -> None:
+        method = getattr(FileArchive, name)
+        calls = itertools.count()
+
+        def call(self: FileArchive, *given: Any) -> Any:
+            if next(calls) == 0:
+                raise ExternalError("away", "archive.unavailable")
+            return method(self, *given)
+
+        monkeypatch.setattr(FileArchive, name, call)
+
+    for name in ("__init__", "namespaces", "inventory", "cursor", "page", "delete_namespace"):
+        away_once(name)
+    assert "'ana': 1 turns" in terminal.run("status", "--from", address, "--verify")
+    assert waits == [0.5] * 5
+    assert "1 turns" in terminal.run("erase", "--from", address, "-n", "ana", "--yes")
+    assert waits == [0.5] * 6
 
 
 @pytest.mark.parametrize(

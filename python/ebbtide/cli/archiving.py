@@ -20,7 +20,7 @@ from ebbtide.cli.common import (
 from ebbtide.cli.output import print_json, write
 
 if TYPE_CHECKING:
-    from ebbtide.archives import Archive, Identity
+    from ebbtide.archives import Archive, Identity, Retry
 
 __all__ = ["app"]
 
@@ -80,9 +80,9 @@ app = typer.Typer(
 
 @contextmanager
 def _opened(address: str, embedding: Identity | None = None) -> Iterator[Archive]:
-    from ebbtide.archives import open_archive
+    from ebbtide.archives import Retry, open_archive
 
-    archive = open_archive(address, embedding)
+    archive = Retry()(open_archive, address, embedding)
     try:
         yield archive
     finally:
@@ -202,11 +202,14 @@ def status(
 
     Equal sums, equal contents, whatever the server.
     """
+    from ebbtide.archives import Retry
+
+    again = Retry()
     with _opened(source) as archive:
-        rows = [_summary(archive, name) for name in archive.namespaces()]
+        rows = [_summary(archive, name, again) for name in again(archive.namespaces)]
         if verify:
             for row in rows:
-                _read_all(archive, row["namespace"])
+                _read_all(archive, row["namespace"], again)
     identity = archive.identity
     if as_json:
         made = {"embedding": identity.embedding, "dimension": identity.dimension}
@@ -220,22 +223,22 @@ def status(
         )
 
 
-def _summary(archive: Archive, name: str) -> dict[str, Any]:
+def _summary(archive: Archive, name: str, again: Retry) -> dict[str, Any]:
     from hashlib import sha256
 
-    blocks = archive.inventory(name)
+    blocks = again(archive.inventory, name)
     return {
         "namespace": name,
         "turns": sum(block.count for block in blocks),
-        "cursor": archive.cursor(name),
+        "cursor": again(archive.cursor, name),
         "sum": sha256(b"".join(block.ids + block.content for block in blocks)).hexdigest(),
     }
 
 
-def _read_all(archive: Archive, name: str) -> None:
+def _read_all(archive: Archive, name: str, again: Retry) -> None:
     """Read every record; a damaged one raises the error that names it."""
     first = 0
-    while page := archive.page(name, first, 256):
+    while page := again(archive.page, name, first, 256):
         first = page[-1].interaction_id + 1
 
 
@@ -254,15 +257,18 @@ def pull(
 
     Its turns keep their ids and are analysed anew.
     """
+    from ebbtide.archives import Retry
     from ebbtide.archives import pull as fetch
+    from ebbtide.archives.pulling import source_of
     from ebbtide.store import Store
 
-    with (
-        _opened(source) as archive,
-        Store.open(store, config=settings_from(config)) as opened,
-        _bar("turns") as progress,
-    ):
-        done = fetch(archive, opened, namespace, into=name, progress=progress)
+    with _opened(source) as archive:
+        source_of(archive, namespace, Retry())  # before a store is made for it
+        with (
+            Store.open(store, config=settings_from(config)) as opened,
+            _bar("turns") as progress,
+        ):
+            done = fetch(archive, opened, namespace, into=name, progress=progress)
     if as_json:
         print_json(done.to_dict())
     else:
@@ -306,15 +312,17 @@ def erase(
 
     The memory that it was pushed from is not touched, and may be pushed again.
     """
-    from ebbtide.errors import NotFoundError
+    from ebbtide.archives import Retry
+    from ebbtide.archives.base import not_there
 
     if not yes:
         raise typer.BadParameter("it cannot be undone: add --yes")
+    again = Retry()
     with _opened(source) as archive:
-        if namespace not in archive.namespaces():
-            message = f"{archive.place} has no namespace {namespace!r}"
-            raise NotFoundError(message, "not_found.namespace")
-        erased = archive.delete_namespace(namespace)
+        there = again(archive.namespaces)
+        if namespace not in there:
+            raise not_there(archive.place, namespace, there)
+        erased = again(archive.delete_namespace, namespace)
     if as_json:
         print_json({"namespace": namespace, "erased": erased})
     else:
