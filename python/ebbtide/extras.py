@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ebbtide.errors import ConfigError
 
 __all__ = ["MissingExtraError"]
@@ -15,3 +17,9 @@ class MissingExtraError(ConfigError, ImportError):
         missing = (error.name or extra).partition(".")[0]
         message = f'{missing} is not installed: pip install "ebbtide[{extra}]"'
         super().__init__(message, "config.model_missing")
+        self._given = missing, extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Exceptions are otherwise made again from their message alone."""
+        missing, extra = self._given
+        return type(self), (ImportError(name=missing), extra)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 import tomllib
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ebbtide import ConfigError
+from ebbtide import ConfigError, InputError
+from ebbtide.extras import MissingExtraError
+from ebbtide.importers.failures import ExportError
 
 ROOT = Path(__file__).parents[2]
 PARTS = {
@@ -24,6 +27,19 @@ PARTS = {
     "ebbtide.mcp": ("mcp", "mcp"),
     "ebbtide.telemetry": ("opentelemetry", "otel"),
 }
+
+
+def test_errors_come_back_whole_from_another_process() -> None:
+    for error in (
+        MissingExtraError(ImportError("no", name="dask.array"), "dask"),
+        MissingExtraError(ImportError("no"), "dask"),
+        ExportError("it is no chat", "chat.json"),
+        InputError("no", "input.field"),
+    ):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert (str(again), again.code) == (str(error), error.code)
+        assert getattr(again, "place", None) == getattr(error, "place", None)
 
 
 @pytest.mark.parametrize("module", PARTS)

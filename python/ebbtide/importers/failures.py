@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ebbtide.errors import InputError
 
 __all__ = ["ExportError"]
@@ -17,3 +19,8 @@ class ExportError(InputError):
     def __init__(self, words: str, place: str) -> None:
         super().__init__(f"{place}: {words}", "input.transcript")
         self.place = place
+        self._words = words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Exceptions are otherwise made again from their message alone."""
+        return type(self), (self._words, self.place)
