@@ -25,6 +25,7 @@ __all__ = [
     "positive",
     "prepare",
     "query_moment",
+    "readable",
     "shown",
     "turn_named",
     "whole",
@@ -79,6 +80,11 @@ def shown(value: Any) -> str:
         return repr(value)[:80]
     except (ValueError, RecursionError):  # an integer of thousands of digits, a deep list
         return f"a {type(value).__name__}"
+
+
+def readable(name: str) -> str:
+    """A file's name in Unicode; Linux takes any bytes for one, JSON any half of a pair."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Prepared | None:

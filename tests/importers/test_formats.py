@@ -291,6 +291,65 @@ def test_sharegpt_keeps_html_that_is_talked_about(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("items", "chats"),
+    [
+        # Cut into parts, the last of them after one that is missing.
+        ([("QWJhYvA_0", 2), ("QWJhYvA_2", 2), ("QWJhYvA_9", 1)], {"QWJhYvA": [1, 2, 3, 4, 10]}),
+        ([("my-chat_0", 2), ("my-chat_2", 1)], {"my-chat": [1, 2, 3]}),
+        # Chats that are numbered, in several ways.
+        (
+            [("identity_0", 2), ("identity_1", 2), ("identity_3", 1)],
+            {"identity": [1, 2], "identity_1": [1, 2], "identity_3": [1]},
+        ),
+        ([("example_0", 2), ("example_1", 2)], {"example": [1, 2], "example_1": [1, 2]}),
+        ([("train_000000", 1), ("train_000001", 1)], {"train_000000": [1], "train_000001": [1]}),
+        (
+            [("my-chat_0", 2), ("other", 1), ("my-chat_2", 1)],
+            {"my-chat": [1, 2], "other": [1], "my-chat_2": [1]},
+        ),
+    ],
+)
+def test_sharegpt_parts_and_numbered_chats(
+    tmp_path: Path, items: list[tuple[str, int]], chats: dict[str, list[int]]
+) -> None:
+    value = [
+        {"id": name, "conversations": [{"from": "human", "value": "x"}] * count}
+        for name, count in items
+    ]
+    found: dict[str, list[int]] = {}
+    for turn in read("sharegpt", written(tmp_path / "s.json", value)):
+        chat_, _, number = str(turn.external_id).removeprefix("sharegpt/").rpartition("/")
+        assert turn.session_id == chat_
+        found.setdefault(chat_, []).append(int(number))
+    assert found == chats
+
+
+def test_dates_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    def one(date: Any, **fields: Any) -> dict[str, Any]:
+        return {"role": "user", "content": "x", "timestamp": date, **fields}
+
+    given = ["Jan 2, 2025", "1735800001", None, "", 0, "2025-01-02 10:00 UTC", "2025-01-02"]
+    path = written(tmp_path / "c.json", [one(date) for date in given])
+    export = read("openai", path)
+    assert [turn.timestamp for turn in export] == [
+        None,
+        "2025-01-02T06:40:01+00:00",
+        *[None] * 4,
+        "2025-01-02T00:00:00",
+    ]
+    assert export.notes == ["2 dates could not be read, the first: 'Jan 2, 2025'"]
+    # One that can be read will do.
+    path = written(tmp_path / "d.json", [one("2025-01-02", created_at="soon"), one("later")])
+    export = read("openai", path)
+    assert [turn.timestamp for turn in export] == ["2025-01-02T00:00:00", None]
+    assert export.notes == ["a date could not be read: 'later'"]
+    path = written(tmp_path / "g.json", [activity("Prompted x", "yesterday")])
+    export = read("gemini", path)
+    assert only("gemini", path).session_id == "gemini-undated"
+    assert len(list(export)) == len(export.notes) == 1
+
+
 # Slack, Discord
 
 

@@ -1,7 +1,8 @@
 """ShareGPT data sets: ``{"id", "conversations": [{"from", "value"}]}``.
 
 Long chats are cut there into parts called ``<chat>_<number of its first message>``;
-parts that stand one behind the other become one conversation again.
+parts that stand one behind the other become one conversation again. Other sets number
+whole chats in the same way (``identity_0``, ``identity_1``): those stay apart.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from typing import Any
 from ebbtide.importers.files import Part
 from ebbtide.importers.reading import Reading
 from ebbtide.importers.texts import as_mapping, as_text, clean, from_html, identifier
+from ebbtide.inputs import readable
 from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
 
-_PART = re.compile(r"(.{5,})_(\d{1,6})")
+_PART = re.compile(r"(.{5,})_(0|[1-9]\d{0,5})")
+_SHARED = re.compile(r"[A-Za-z0-9]{7}")
+"""What ShareGPT calls a chat; of those some parts are missing in sets that were filtered."""
 _HTML = re.compile(r"\s*<(?:p|div|ul|ol|h[1-6]|pre|blockquote|table|span)\b.*>\s*", re.DOTALL)
 _ROLES = {
     **dict.fromkeys(("human", "user", "prompter"), "user"),
@@ -46,14 +50,15 @@ def turns(reading: Reading) -> Iterator[Turn]:
 
 
 def _part_turns(reading: Reading, part: Part) -> Iterator[Turn]:
+    chats = _Chats()
+    stem = readable(part.stem)
     for number, item in enumerate(reading.json(part).documents(), 1):
         if not isinstance(item, Mapping) or not looks_like(item):
             words = "is no ShareGPT conversation, it has no `conversations`; check the format"
             raise reading.error(f"item {number} {words}", part.place)
-        name, first = identifier(item.get("id")) or f"{part.stem}#{number}", 0
-        if cut := _PART.fullmatch(name):
-            name, first = cut.group(1), int(cut.group(2))
-        thread = reading.thread(name, item.get("title"))
+        name = identifier(item.get("id")) or f"{stem}#{number}"
+        chat, first = chats.placed(name, len(item["conversations"]))
+        thread = reading.thread(chat, item.get("title"))
         if not reading.wants(thread):
             continue
         for index, value in enumerate(item["conversations"], first + 1):
@@ -67,6 +72,30 @@ def _part_turns(reading: Reading, part: Part) -> Iterator[Turn]:
             else:
                 reading.local = True
                 yield reading.said(thread, str(index), text, role=_ROLES[who])
+
+
+class _Chats:
+    """Which items of a file are parts of one chat."""
+
+    def __init__(self) -> None:
+        self._chat = ""
+        self._end = 0
+        self._is_part = False
+
+    def placed(self, name: str, count: int) -> tuple[str, int]:
+        """The chat that an item with so many messages belongs to, and its first message there."""
+        cut = _PART.fullmatch(name)
+        if cut is None:
+            self._chat, self._is_part = "", False
+            return name, 0
+        chat, first = cut.group(1), int(cut.group(2))
+        follows = chat == self._chat
+        goes_on = follows and self._is_part and first == self._end
+        overlaps = follows and first < self._end
+        shared = _SHARED.fullmatch(chat) is not None and not overlaps
+        self._chat, self._end = chat, first + count
+        self._is_part = first == 0 or goes_on or shared
+        return (chat, first) if self._is_part else (name, 0)
 
 
 def _text(message: Mapping[str, Any], who: str) -> str:
