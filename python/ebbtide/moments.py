@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import overload
 
-__all__ = ["micros_of", "moment_of"]
+__all__ = ["iso_moment", "micros_of", "moment_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ISO_DAY = re.compile(r"\d{4}(?:-?\d\d-?\d\d|-?W\d\d(?:-?\d)?)(?:[Tt ]|$)")
+"""What ISO 8601 text begins with; Python takes any character for the one behind the day."""
 
 
 def micros_of(moment: datetime) -> int:
@@ -24,3 +27,15 @@ def moment_of(micros: int | None) -> datetime | None: ...
 def moment_of(micros: int | None) -> datetime | None:
     """The moment in UTC, or None where there is none."""
     return None if micros is None else _EPOCH + timedelta(microseconds=micros)
+
+
+def iso_moment(text: str) -> datetime:
+    """The moment that ISO 8601 text names; without a time zone it has none.
+
+    Raises:
+        ValueError: If it is something else, as thirteen digits of milliseconds are.
+    """
+    if _ISO_DAY.match(text) is None:
+        message = f"not ISO 8601: {text!r}"
+        raise ValueError(message)
+    return datetime.fromisoformat(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,24 @@ def test_gemini_other_languages_days_and_html(tmp_path: Path) -> None:
     assert dict(export.skips) == {"activity": 1}
 
 
+def test_gemini_times_without_a_zone_are_no_matter_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path / "MyActivity.json", [activity("Prompted x", "2025-01-02T02:00:00")])
+    try:
+        for zone in ("America/Lima", "Asia/Tokyo"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            turn = only("gemini", path)
+            assert (turn.session_id, turn.timestamp) == (
+                "gemini-2025-01-02",
+                "2025-01-02T02:00:00",
+            )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
 def test_takeout_as_html_says_what_to_do(tmp_path: Path) -> None:
     path = written(tmp_path / "MyActivity.html", "<html>")
     with pytest.raises(InputError, match="choose JSON"):
@@ -211,7 +230,7 @@ def test_takeout_as_html_says_what_to_do(tmp_path: Path) -> None:
 # OpenAI, LangChain, ShareGPT
 
 
-@pytest.mark.parametrize("layout", ["list", "lines", "object", "response"])
+@pytest.mark.parametrize("layout", ["list", "lines", "object", "response", "thought", "page"])
 def test_openai_layouts(tmp_path: Path, layout: str) -> None:
     import json
 
@@ -229,16 +248,20 @@ def test_openai_layouts(tmp_path: Path, layout: str) -> None:
         }
         messages.insert(1, {"type": "function_call", "name": "f", "arguments": "{}"})
         messages.insert(1, {"type": "reasoning", "summary": []})
+    elif layout == "thought":
+        messages[0] = {"type": "reasoning", "summary": []}
     value: Any = messages
     if layout == "lines":
         value = "\ufeff" + "\r\n".join(json.dumps(m) for m in messages) + "\r\n\r\n"
     elif layout == "object":
         value = {"messages": messages}
+    elif layout == "page":
+        value = {"object": "list", "data": messages}
     path = written(tmp_path / "chat.jsonl", value)
     assert detect(path) == "openai"
     export = read("openai", path)
     assert said(export) == [("user", "hi"), ("assistant", "I cannot.")]
-    name = "chat#1" if layout == "object" else "chat"
+    name = "chat#1" if layout in ("object", "page") else "chat"
     assert next(iter(export)).external_id == f"openai/{name}/m1"
     assert {turn.session_id for turn in export} == {name}
 

@@ -195,6 +195,11 @@ def test_small_readers() -> None:
         None
     ] * 8
     assert moment("9999-12-31T23:59:59-23:00") is None
+    # Milliseconds are no date of the eighteenth century, and eight digits are a day.
+    assert moment("1701010112000") == moment(1_701_010_112) == "2023-11-26T14:48:32+00:00"
+    assert moment(" 1701010112.5 ") == "2023-11-26T14:48:32.500000+00:00"
+    assert moment("20231126") == "2023-11-26T00:00:00"
+    assert moment("1" * 40) is None
     assert identifier(None, True, "", " a ") == "a"
     assert identifier(7) == "7"
     assert len(identifier("x" * 500) or "") == 16

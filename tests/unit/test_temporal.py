@@ -409,6 +409,9 @@ def test_format_day() -> None:
         ("2023-05-08T13:56:00+02:00", "2023-05-08T11:56:00", False),
         ("2023-05-08 13:56", "2023-05-08T13:56:00", True),
         ("2023-05-08", "2023-05-08T00:00:00", True),
+        ("20230508t135600", "2023-05-08T13:56:00", True),
+        ("2023-W19-1T13:56", "2023-05-08T13:56:00", True),
+        ("2023W19 13:56", "2023-05-08T13:56:00", True),
         ("  2023-05-08 ", "2023-05-08T00:00:00", True),
         ("1:56 pm on 8 May, 2023", "2023-05-08T13:56:00", True),
         ("12:09 am on 13 September, 2023", "2023-09-13T00:09:00", True),
@@ -452,7 +455,8 @@ def test_a_timestamp_text_is_kept_as_given() -> None:
     "value",
     ["", "yesterday", "May", "13:56", "2023-13-01", "2023-02-30", "25:00 on 8 May, 2023",
      "13:56 pm on 8 May, 2023", "8 Mai 2023", "2023/02/30 (Thu) 10:00", float("nan"),
-     float("inf"), 1e20, True, None, "0001-01-01T00:00:00+14:00", "\ud800", "x" * 10_000],
+     float("inf"), 1e20, True, None, "0001-01-01T00:00:00+14:00", "\ud800", "x" * 10_000,
+     "1701010112000", "1701010112", "2023-05-08-13:56"],
 )  # fmt: skip
 def test_refuses_other_timestamps(value: object) -> None:
     with pytest.raises(InputError, match="ISO 8601") as caught:

@@ -75,7 +75,7 @@ def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:
             continue
         author = as_mapping(message.get("author"))
         # A message without a date was said after the one before it.
-        when = moment(message.get("create_time")) or when
+        when = reading.moment(message.get("create_time")) or when
         turn = reading.said(
             thread,
             identifier(message.get("id"), node) or digest(node),

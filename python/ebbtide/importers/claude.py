@@ -61,7 +61,7 @@ def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:
         elif number not in live:
             reading.skip("branch")
         else:
-            when = moment(message.get("created_at")) or when
+            when = reading.moment(message.get("created_at")) or when
             key = identifier(message.get("uuid")) or f"#{number}"
             result.append(reading.said(thread, key, words.text, role=role, timestamp=when))
     return result

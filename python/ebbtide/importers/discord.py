@@ -77,7 +77,7 @@ def _turn(reading: Reading, thread: Thread, message: Mapping[str, Any]) -> Itera
         reading.skip(words.reason)
         return
     author = as_mapping(message.get("author"))
-    when = moment(message.get("timestamp"))
+    when = reading.moment(message.get("timestamp"))
     name = identifier(message.get("id"))
     yield reading.said(
         thread,

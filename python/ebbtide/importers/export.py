@@ -106,8 +106,8 @@ class Export:
 
     @property
     def notes(self) -> list[str]:
-        """Guesses that were made, as sentences."""
-        return self._reading.notes
+        """Guesses that were made and dates that could not be read, as sentences."""
+        return self._reading.told()
 
     @property
     def fraction(self) -> float | None:

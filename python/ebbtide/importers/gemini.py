@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Any
 
 from ebbtide.importers.files import Part
 from ebbtide.importers.ordering import in_order
 from ebbtide.importers.reading import Reading
-from ebbtide.importers.texts import as_list, as_mapping, as_text, clean, digest, from_html, moment
+from ebbtide.importers.texts import (
+    as_list,
+    as_mapping,
+    as_text,
+    aware,
+    clean,
+    digest,
+    from_html,
+    moment,
+)
 from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
@@ -56,7 +65,7 @@ def _entries(reading: Reading, parts: list[Part]) -> Iterator[list[Turn]]:
 def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:
     when = moment(item["time"])
     zone = reading.options.timezone or UTC
-    day = datetime.fromisoformat(when).astimezone(zone).date().isoformat() if when else "undated"
+    day = aware(when).astimezone(zone).date().isoformat() if when else "undated"
     thread = reading.thread(f"gemini-{day}", f"Gemini {day}", key="gemini")
     if not reading.wants(thread):
         return []
@@ -71,6 +80,7 @@ def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:
     ):
         reading.skip("attachment" if as_list(item.get("attachedFiles")) else "activity")
         return []
+    reading.moment(item["time"])  # counted where it cannot be read
     question = clean(title[prompt.end() :] if prompt else title)
     name = digest(as_text(item["time"]), title)
     result: list[Turn] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from ebbtide.importers.messages import Message, message_turns
 from ebbtide.importers.reading import Reading
-from ebbtide.importers.texts import as_list, as_mapping, as_text, content_words, identifier, moment
+from ebbtide.importers.texts import as_list, as_mapping, as_text, content_words, identifier
 from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
@@ -67,5 +67,5 @@ def _message(item: Mapping[str, Any]) -> Message | None:
         role=_ROLES.get(kind, "user"),
         speaker=as_text(fields.get("name")) or None,
         id=identifier(fields.get("id")),
-        timestamp=moment(extra.get("timestamp")) or moment(extra.get("created_at")),
+        moments=(extra.get("timestamp"), extra.get("created_at")),
     )

@@ -11,7 +11,7 @@ from ebbtide.importers.reading import Reading, Thread
 from ebbtide.importers.texts import identifier, moment, seconds_of
 from ebbtide.types import Turn
 
-__all__ = ["Message", "message_turns"]
+__all__ = ["Message", "message_turns", "messages_of"]
 
 _KINDS = (".json", ".jsonl", ".ndjson", ".txt")
 _NO_MESSAGE = "is no message with a role and content; check the format"
@@ -27,7 +27,7 @@ class Message:
         role: ``user`` or ``assistant``.
         speaker: Who said it, where that is known.
         id: Its own id, if it has one.
-        timestamp: When, if that is known.
+        moments: When, in what it may stand; the first that can be read holds.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Message:
     role: str = "user"
     speaker: str | None = None
     id: str | None = None
-    timestamp: str | None = None
+    moments: tuple[Any, ...] = ()
 
 
 def message_turns(
@@ -89,10 +89,15 @@ def _listed(item: Any) -> tuple[Mapping[str, Any], list[Any]] | None:
         return {}, item
     if not isinstance(item, Mapping):
         return None
-    for key in ("messages", "data", "items"):
-        if isinstance(item.get(key), list) and not isinstance(item.get("type"), str):
-            return item, _oldest_first(item[key])
-    return None
+    messages = messages_of(item)
+    return None if messages is None else (item, _oldest_first(messages))
+
+
+def messages_of(item: Mapping[str, Any]) -> list[Any] | None:
+    """The messages of an object that is a conversation."""
+    listed = (item.get(key) for key in ("messages", "data", "items"))
+    found = next((value for value in listed if isinstance(value, list)), None)
+    return None if isinstance(item.get("type"), str) else found
 
 
 def _oldest_first(messages: list[Any]) -> list[Any]:
@@ -114,5 +119,5 @@ def _turn(reading: Reading, thread: Thread, message: Message, index: int) -> Ite
         message.text,
         role=message.role,
         speaker=message.speaker,
-        timestamp=message.timestamp,
+        timestamp=reading.moment(*message.moments),
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ebbtide.importers.messages import Message, message_turns
+from ebbtide.importers.messages import Message, message_turns, messages_of
 from ebbtide.importers.reading import Reading
-from ebbtide.importers.texts import as_text, content_words, identifier, moment
+from ebbtide.importers.texts import as_text, content_words, identifier
 from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
@@ -22,9 +22,9 @@ _TOOL = ("tool", "function")
 
 def looks_like(item: Mapping[str, Any]) -> bool:
     """Whether this is a conversation or a message of it."""
-    messages = item.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else item
-    return isinstance(first, Mapping) and isinstance(first.get("role"), str)
+    messages = messages_of(item)
+    first = messages[0] if messages else item
+    return isinstance(first, Mapping) and _message(first) is not None
 
 
 def turns(reading: Reading) -> Iterator[Turn]:
@@ -54,5 +54,5 @@ def _message(item: Mapping[str, Any]) -> Message | None:
         role="assistant" if role == "assistant" else "user",
         speaker=as_text(item.get("name")) or None,
         id=identifier(item.get("id")),
-        timestamp=moment(item.get("created_at")) or moment(item.get("timestamp")),
+        moments=(item.get("created_at"), item.get("timestamp")),
     )

@@ -11,7 +11,8 @@ from typing import Any
 from ebbtide.importers.failures import ExportError
 from ebbtide.importers.files import Part, pieces
 from ebbtide.importers.jsonstream import JsonStream
-from ebbtide.importers.texts import clean
+from ebbtide.importers.texts import clean, moment
+from ebbtide.inputs import shown
 from ebbtide.types import Turn
 
 __all__ = ["REASONS", "Options", "Reading", "Thread"]
@@ -75,7 +76,8 @@ class Reading:
         place: What is being read, for errors.
         local: Whether the ids of the turns that come are unique in their file only.
         skips: Messages left out, by reason.
-        notes: Things to tell the user: guesses, dates that could not be used.
+        notes: Things to tell the user: guesses that were made.
+        undated: What stands where messages have their dates, and cannot be read as one.
         conversations: Conversations seen that are not wanted, the first of them.
         seen: Whether any conversation was wanted.
         bytes_read: So far.
@@ -91,6 +93,7 @@ class Reading:
     local: bool = False
     skips: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    undated: list[Any] = field(default_factory=list)
     conversations: list[str] = field(default_factory=list)
     seen: bool = False
     bytes_read: int = 0
@@ -127,6 +130,24 @@ class Reading:
         """Remember something for the report, once."""
         if words not in self.notes:
             self.notes.append(words)
+
+    def moment(self, *values: Any) -> str | None:
+        """When something was said: the first of the values that can be read as a moment."""
+        for value in values:
+            if (found := moment(value)) is not None:
+                return found
+        given = [value for value in values if value not in (None, "", 0)]
+        self.undated += given[:1]
+        return None
+
+    def told(self) -> list[str]:
+        """What the user is to know: the notes, and how many dates could not be read."""
+        count = len(self.undated)
+        if not count:
+            return list(self.notes)
+        first = shown(self.undated[0])
+        words = f"{count} dates could not be read, the first: {first}"
+        return [*self.notes, words if count > 1 else f"a date could not be read: {first}"]
 
     def thread(self, name: str, title: Any = None, *, key: str | None = None) -> Thread:
         """A conversation by its id.

@@ -111,7 +111,7 @@ def _day(reading: Reading, thread: Thread, part: Part, people: Mapping[str, str]
         if not words.text:
             reading.skip(words.reason)
             continue
-        when = moment(seconds)
+        when = reading.moment(seconds)
         if when is not None and micros:
             when = when.replace("+", f".{micros:06d}+")
         root = as_text(item.get("thread_ts"))

@@ -11,11 +11,14 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
+from ebbtide.moments import iso_moment
+
 __all__ = [
     "Words",
     "as_list",
     "as_mapping",
     "as_text",
+    "aware",
     "clean",
     "content_words",
     "digest",
@@ -28,6 +31,8 @@ __all__ = [
 
 _MILLISECONDS = 1e11
 """Seconds since 1970 stay below this until the year 5138; larger is milliseconds."""
+_COUNTED = re.compile(r"\d{9,}(?:\.\d+)?")
+"""Such a number as text; eight digits are a day."""
 
 
 def clean(text: str) -> str:
@@ -77,13 +82,15 @@ def moment(value: Any) -> str | None:
     stays without one.
     """
     try:
+        if isinstance(value, str) and len(value) <= 40 and _COUNTED.fullmatch(value.strip()):
+            value = float(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not math.isfinite(value) or value <= 0:
                 return None
             seconds = value / 1000 if value > _MILLISECONDS else value
             return datetime.fromtimestamp(seconds, UTC).isoformat()
         if isinstance(value, str) and 8 <= len(value) <= 40:
-            read = datetime.fromisoformat(value.strip())
+            read = iso_moment(value.strip())
             if read.tzinfo is not None:
                 read.astimezone(UTC)  # raises at the ends of the calendar
             return read.isoformat() if 1 < read.year < 9999 else None
@@ -92,12 +99,15 @@ def moment(value: Any) -> str | None:
     return None
 
 
-def seconds_of(stamp: Any) -> float:
-    """What :meth:`moment` gave, as seconds since 1970; 0.0 for None."""
-    if not isinstance(stamp, str):
-        return 0.0
+def aware(stamp: str) -> datetime:
+    """What :func:`moment` gave; without a time zone it is read as UTC, as a memory does."""
     read = datetime.fromisoformat(stamp)
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def seconds_of(stamp: Any) -> float:
+    """What :func:`moment` gave, as seconds since 1970; 0.0 for None."""
+    return aware(stamp).timestamp() if isinstance(stamp, str) else 0.0
 
 
 def joined(pieces: Iterable[tuple[str, bool]]) -> str:

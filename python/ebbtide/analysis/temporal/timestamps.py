@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time
 from ebbtide.analysis.patterns import lazy
 from ebbtide.analysis.temporal.vocabulary import MONTHS
 from ebbtide.errors import InputError
+from ebbtide.moments import iso_moment
 
 __all__ = ["ParsedTimestamp", "parse_timestamp"]
 
@@ -97,7 +98,7 @@ def _read_text(text: str) -> tuple[datetime | None, bool]:
             return _from_match(match), match["hour"] is None
     if not re.fullmatch(r"[0-9TtZzW:.,+\- ]{8,40}", text):
         return None, False
-    return datetime.fromisoformat(text.replace("z", "Z")), ":" not in text and len(text) <= 10
+    return iso_moment(text.replace("z", "Z")), ":" not in text and len(text) <= 10
 
 
 def _from_match(match: re.Match[str]) -> datetime | None:
