@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from ebbtide.errors import InputError
-from ebbtide.inputs import checked_text
+from ebbtide.inputs import checked_text, readable
 from ebbtide.mappings import turn_from
 from ebbtide.types import Turn
 
@@ -26,6 +26,7 @@ __all__ = [
     "read_lines",
     "read_transcripts",
     "split_messages",
+    "stem_of",
 ]
 
 _HEAD = 4096
@@ -200,6 +201,11 @@ def read_lines(path: str | Path, lines: Sequence[Lines]) -> TurnReader:
     return _Messages(Path(path), lines)
 
 
+def stem_of(name: str) -> str:
+    """A transcript's name without what such files end with."""
+    return name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+
+
 def _packed(path: Path) -> bool:
     with path.open("rb") as raw:
         return raw.read(2) == _GZIP
@@ -227,7 +233,7 @@ class _Messages:
         self.skipped = 0
         self._path = path
         self._some = some
-        self._stem = path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+        self._stem = stem_of(readable(path.name))
 
     def __iter__(self) -> Iterator[Turn]:
         self.skipped = 0

@@ -247,3 +247,24 @@ def test_a_conversation_id_that_comes_twice(
             with pytest.raises(InputError, match="another text is stored"):
                 replay(memory, read("sharegpt", path))
             assert len(memory) == between + 1
+
+
+@pytest.mark.usefixtures("stub")
+def test_a_file_name_that_is_no_unicode(
+    store_path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "r.json"
+    path = written(tmp_path / os.fsdecode(b"caf\xe9.json"), [{"role": "user", "content": "hi"}])
+    chat_ = written(tmp_path / os.fsdecode(b"caf\xe9.txt"), "31/12/24, 21:41 - Ana: We land")
+    assert run("import", "whatsapp", chat_, "--dry-run", "--report", report) == 0
+    assert json.loads(report.read_text(encoding="utf-8"))["file"] == str(chat_)
+    assert run("import", "openai", path, "--store", store_path, "--report", report) == 0
+    capsys.readouterr()
+    with Memory.open(store_path, read_only=True) as memory:
+        assert [turn.external_id for turn in memory.turns()] == ["openai/caf\\udce9/1"]
+    written(tmp_path / "ws" / os.fsdecode(b"caf\xe9") / "2025-01-02.json", POSTS)
+    (turn,) = read("slack", tmp_path / "ws")
+    assert turn.session_id == "caf\\udce9"
+
+
+POSTS = [{"type": "message", "text": "hi", "ts": "1735800000.000100", "user": "U1"}]

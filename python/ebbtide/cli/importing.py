@@ -271,7 +271,8 @@ def _write(report: Path | None, document: dict[str, Any]) -> None:
 
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-        report.write_text(text, encoding="utf-8")
+        # A file's name may be no Unicode; in JSON its bytes are escapes then.
+        report.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"the report cannot be written: {error}", "input.field") from error
 

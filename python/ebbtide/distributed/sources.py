@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebbtide.errors import EbbtideError, InputError
-from ebbtide.inputs import shown
+from ebbtide.inputs import readable, shown
 from ebbtide.transcripts import (
     Lines,
     TurnReader,
@@ -18,6 +18,7 @@ from ebbtide.transcripts import (
     read_lines,
     read_transcripts,
     split_messages,
+    stem_of,
 )
 
 __all__ = ["Reader", "Source", "find_files", "list_sources"]
@@ -105,11 +106,11 @@ def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator
     from ebbtide.evals.provenance import file_sha256
 
     root = Path(os.path.commonpath([path.parent for path in files]))
-    named = [_readable(path.relative_to(root).as_posix()) for path in files]
-    stems = Counter(map(_stem, named))
+    named = [readable(path.relative_to(root).as_posix()) for path in files]
+    stems = Counter(map(stem_of, named))
     unique = UniqueNames()
     for path, file in zip(files, named, strict=True):
-        name = _stem(file) if stems[_stem(file)] == 1 else file
+        name = stem_of(file) if stems[stem_of(file)] == 1 else file
         whole = Source(name, file, path, "")
         try:
             whole = replace(whole, data_sha256=file_sha256(path))
@@ -120,19 +121,10 @@ def list_sources(files: Sequence[Path], split_by: str | None = None) -> Iterator
             yield replace(source, conversation=unique(source.conversation))
 
 
-def _readable(name: str) -> str:
-    """A name in Unicode; Linux takes any bytes for a file's, JSON any half of a pair."""
-    return name.encode("utf-8", "backslashreplace").decode()
-
-
-def _stem(name: str) -> str:
-    return name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-
-
 def _within(whole: Source, split_by: str | None) -> Iterator[Source]:
     if check_transcript(whole.path):
         for place, transcript in enumerate(read_transcripts(whole.path)):
-            name = f"{whole.conversation}/{_readable(transcript.name or '')}"
+            name = f"{whole.conversation}/{readable(transcript.name or '')}"
             yield replace(whole, conversation=name, place=place)
     elif split_by is None:
         yield whole

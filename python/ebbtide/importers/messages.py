@@ -9,6 +9,7 @@ from typing import Any
 from ebbtide.importers.files import Part
 from ebbtide.importers.reading import Reading, Thread
 from ebbtide.importers.texts import identifier, moment, seconds_of
+from ebbtide.inputs import readable
 from ebbtide.types import Turn
 
 __all__ = ["Message", "message_turns", "messages_of"]
@@ -57,7 +58,8 @@ def message_turns(
 def _part_turns(
     reading: Reading, part: Part, read: Callable[[Mapping[str, Any]], Message | None]
 ) -> Iterator[Turn]:
-    loose = reading.thread(part.stem)
+    stem = readable(part.stem)
+    loose = reading.thread(stem)
     threads = count = 0
     for number, item in enumerate(reading.json(part).documents(), 1):
         listed = _listed(item)
@@ -72,7 +74,7 @@ def _part_turns(
         threads += 1
         about, messages = listed
         own = identifier(about.get("conversation_id"), about.get("thread_id"), about.get("id"))
-        thread = reading.thread(own or f"{part.stem}#{threads}", about.get("title"))
+        thread = reading.thread(own or f"{stem}#{threads}", about.get("title"))
         if not reading.wants(thread):
             continue
         for index, value in enumerate(messages):

@@ -15,6 +15,7 @@ from typing import Any
 from ebbtide.importers.files import Part
 from ebbtide.importers.reading import Reading, Thread
 from ebbtide.importers.texts import Words, as_list, as_mapping, as_text, clean, identifier, moment
+from ebbtide.inputs import readable
 from ebbtide.types import Turn
 
 __all__ = ["looks_like", "turns"]
@@ -54,8 +55,8 @@ def turns(reading: Reading) -> Iterator[Turn]:
         channel = channels.get(folder, {})
         members = [people.get(as_text(m), as_text(m)) for m in as_list(channel.get("members"))]
         name = as_text(channel.get("name"))
-        title = f"#{name}" if name else ", ".join(filter(None, members))[:100] or folder
-        thread = reading.thread(identifier(channel.get("id")) or folder, title)
+        title = f"#{name}" if name else ", ".join(filter(None, members))[:100] or readable(folder)
+        thread = reading.thread(identifier(channel.get("id")) or readable(folder), title)
         if reading.wants(thread):
             for part in folders[folder]:
                 yield from _day(reading, thread, part, people)
