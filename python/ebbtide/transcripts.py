@@ -31,6 +31,8 @@ __all__ = [
 
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"
+"""The mark that Windows puts before UTF-8; files put together have it inside, too."""
 _SAMPLE_KEYS = ("conversation", "haystack_sessions")
 """What a benchmark sample has and a message has not."""
 
@@ -51,17 +53,19 @@ class Lines:
 
 
 class TurnReader(Protocol):
-    """The turns of one conversation, in order, each with an external id.
+    """The turns of one conversation, in order, each with an external id."""
 
-    Attributes:
-        place: Where the turn read last stands: file and line, or conversation and id.
-        local: Whether that turn's id is unique within its file only.
-        skipped: Messages left out so far since they have no content.
-    """
+    @property
+    def place(self) -> str:
+        """Where the turn read last stands: file and line, or conversation and id."""
 
-    place: str
-    local: bool
-    skipped: int
+    @property
+    def local(self) -> bool:
+        """Whether that turn's id is unique within its file only."""
+
+    @property
+    def skipped(self) -> int:
+        """Messages left out so far since they have no content."""
 
     def __iter__(self) -> Iterator[Turn]:
         """Read the conversation from its start.
@@ -132,7 +136,7 @@ def check_transcript(path: str | Path) -> bool:
     try:
         with _opened(file) as stream:
             while not line and (more := stream.readline(_HEAD)):
-                line = more.lstrip(b"\xef\xbb\xbf \t\r\n")
+                line = more.lstrip(_MARK + b" \t\r\n")
             if line.startswith(b"["):
                 return True  # a whole LoCoMo file is one line: no need to read all of it
             if not line.endswith(b"\n"):
@@ -170,7 +174,7 @@ def split_messages(path: str | Path, field: str) -> dict[str, list[Lines]]:
         offset = 0
         with file.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                if line.strip():
+                if _said(line):
                     value = _value_of(line, field, file, number)
                     runs = found.setdefault(value, [])
                     if runs and runs[-1].first + runs[-1].count == number:
@@ -185,7 +189,7 @@ def split_messages(path: str | Path, field: str) -> dict[str, list[Lines]]:
 
 def _value_of(line: bytes, field: str, file: Path, number: int) -> str:
     try:
-        value = _decoded(line, first=number == 1).get(field)
+        value = _decoded(line).get(field)
     except InputError as error:
         raise InputError(f"{file}:{number}: {error}", error.code) from error
     if isinstance(value, int) and not isinstance(value, bool):
@@ -219,7 +223,7 @@ def _opened(path: Path) -> IO[bytes]:
 def _count_lines(path: Path) -> int:
     try:
         with _opened(path) as lines:
-            return sum(1 for line in lines if line.strip())
+            return sum(1 for line in lines if _said(line))
     except (OSError, EOFError, zlib.error):
         return 0  # reading it again names the line
 
@@ -241,9 +245,9 @@ class _Messages:
         try:
             for number, line in self._lines():
                 self.place = f"{self._path}:{number}"
-                if not line.strip():
+                if not _said(line):
                     continue
-                turn = self._turn(_decoded(line, first=number == 1), number)
+                turn = self._turn(_decoded(line), number)
                 if turn is None:
                     self.skipped += 1
                 else:
@@ -277,9 +281,14 @@ class _Messages:
         return replace(turn, external_id=f"{self._stem}#{number}") if self.local else turn
 
 
-def _decoded(line: bytes, *, first: bool) -> dict[str, Any]:
+def _said(line: bytes) -> bool:
+    """Whether there is anything on a line."""
+    return bool(line.removeprefix(_MARK).strip())
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
     try:
-        message = json.loads(line.rstrip().decode("utf-8-sig" if first else "utf-8"))
+        message = json.loads(line.removeprefix(_MARK).rstrip().decode())
     except UnicodeDecodeError as error:
         message = f"the line is not UTF-8 at byte {error.start + 1}"
         raise InputError(message, "input.transcript") from error

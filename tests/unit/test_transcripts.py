@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,13 @@ import pytest
 
 from ebbtide import Config, InputError, Memory, Turn
 from ebbtide.replay import ReplaySummary, replay
-from ebbtide.transcripts import Transcript, check_transcript, read_transcripts
+from ebbtide.transcripts import (
+    Transcript,
+    check_transcript,
+    read_lines,
+    read_transcripts,
+    split_messages,
+)
 
 
 def written(path: Path, *messages: Any) -> Path:
@@ -131,6 +138,22 @@ def test_a_byte_order_mark_and_windows_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"text": "a"}\r\n{"text": "b"}\r\n')
     assert [turn.text for turn in turns_of(path)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf\r\n", b"\n\xef\xbb\xbf", b"\xef\xbb\xbf\n\n"])
+def test_a_byte_order_mark_beside_an_empty_line(tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_bytes(before + b'{"text": "a", "s": "x"}\n\xef\xbb\xbf{"text": "b", "s": "x"}\n')
+    assert only(path).total == 2
+    assert [turn.text for turn in turns_of(path)] == ["a", "b"]
+    lines = split_messages(path, "s")["x"]
+    assert [turn.text for turn in read_lines(path, lines)] == ["a", "b"]
+
+
+def test_a_file_name_that_is_no_unicode_makes_ids_that_are(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9.jsonl")
+    path.write_bytes(b'{"text": "a"}\n')
+    assert [turn.external_id for turn in turns_of(path)] == ["caf\\udce9#1"]
 
 
 def test_gzipped_lines_have_the_same_ids(tmp_path: Path) -> None:

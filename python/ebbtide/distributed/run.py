@@ -128,7 +128,7 @@ def replay_many(
         progress: Told the conversations that are done, and how many there are.
 
     Raises:
-        InputError: If there is nothing at a source, an argument is unusable, or ``out``
+        InputError: If there is nothing at or in a source, an argument is unusable, or ``out``
             holds a run of other data, settings or code.
         StoreError: ``store.locked``: another run is at work in ``out``.
         ExternalError: ``worker.failed``: no cluster, or workers with other code.
@@ -148,6 +148,8 @@ def replay_many(
     found = find_files(given, but=folder)
     with _alone(folder):
         listed = list(list_sources(found, split_by))
+        if not listed:
+            raise InputError(f"{found[0]} holds no conversation", "input.transcript")
         plan = _identity(settings, listed, batch, stores, split_by)
         work = _Run(folder, listed, settings, batch, stores, plan["code"], fresh=fresh)
         work.claim(plan)

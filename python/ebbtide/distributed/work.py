@@ -273,7 +273,7 @@ def is_store(path: Path) -> bool:
 def _without_leftovers(stores: Path) -> None:
     """A closed store is one file; its lock has nobody to keep out."""
     for path in list(stores.iterdir()) if stores.is_dir() else []:
-        if path.suffix != ".db":
+        if not path.name.endswith(".db"):  # which may be all of a name
             path.unlink() if path.is_file() else shutil.rmtree(path)
 
 
