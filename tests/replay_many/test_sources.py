@@ -14,6 +14,7 @@ from ebbtide import Config, InputError, Memory, StoreError, replay_many
 from ebbtide.distributed.sources import Reader, find_files, list_sources
 from ebbtide.distributed.tables import read_rows
 from ebbtide.distributed.work import Task, own_code, perform
+from ebbtide.evals.provenance import file_sha256
 from ebbtide.transcripts import read_lines, split_messages
 from replay_many.makers import messages, parts, replayed, written
 
@@ -271,3 +272,67 @@ def test_names_that_are_no_unicode(config: Config, tmp_path: Path) -> None:
         ("\\udcff/s0", "\\udcff.jsonl"),
     ]
     assert names(locomo(tmp_path / "made.json", "\ud800")) == ["made/\\ud800"]
+
+
+@pytest.mark.parametrize("files", ["paths", "content"])
+@pytest.mark.parametrize("split_by", [None, "session_id"])
+def test_a_file_that_changes_while_it_is_replayed_is_a_failure(
+    config: Config, tmp_path: Path, files: str, split_by: str | None
+) -> None:
+    for name in "abc":
+        written(tmp_path / "in" / f"{name}.jsonl", messages(0, 4))
+
+    def change(done: int, of: int) -> None:
+        if done == 1:
+            lines = [{**line, "text": f"{line['text']}!"} for line in messages(0, 4)]
+            written(tmp_path / "in" / "c.jsonl", lines)
+
+    options: dict[str, Any] = {"config": config, "batch": 1, "files": files, "split_by": split_by}
+    report = replayed(tmp_path / "in", tmp_path / "out", progress=change, **options)
+    (failure,) = report.failures
+    assert failure.conversation.startswith("c")
+    assert failure.code == "input.transcript"
+    assert "the file was changed while it was replayed" in failure.message
+    # As it is now it is made anew, and the others are kept.
+    report = replayed(tmp_path / "in", tmp_path / "out", **options)
+    assert (report.failures, report.kept, report.turns) == ((), 2, 12)
+
+
+def test_a_file_is_hashed_once_for_its_conversations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[Path] = []
+
+    def counted(path: Path) -> str:
+        hashed.append(path)
+        return file_sha256(path)
+
+    path = locomo(tmp_path / "dev.json", "a", "b", "c")
+    sources = list(list_sources([path]))
+    monkeypatch.setattr("ebbtide.evals.provenance.file_sha256", counted)
+    reader = Reader()
+    for source in sources:
+        assert len(list(reader.turns(source))) == 3
+    assert hashed == [path]
+    locomo(path, "a", "b", "d")
+    with pytest.raises(InputError, match="was changed"):
+        list(reader.turns(sources[2]))
+
+
+@pytest.mark.parametrize("content", ["", "[]"])
+def test_files_without_a_conversation_are_an_error(
+    config: Config, tmp_path: Path, content: str
+) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=r"x\.json holds no conversation") as caught:
+        replayed(file, tmp_path / "out", config=config)
+    assert caught.value.code == "input.transcript"
+
+
+def test_a_store_that_has_nothing_but_its_ending_is_kept(config: Config, tmp_path: Path) -> None:
+    file = written(tmp_path / ".jsonl", messages(0, 3))
+    for kept in (0, 1):
+        report = replayed(file, tmp_path / "out", config=config)
+        assert (report.turns, report.kept) == (3, kept)
+    assert (tmp_path / "out" / "stores" / "000000" / ".db").is_file()

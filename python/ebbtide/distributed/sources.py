@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from ebbtide.transcripts import (
     split_messages,
     stem_of,
 )
+from ebbtide.types import Turn
 
 __all__ = ["Reader", "Source", "find_files", "list_sources"]
 
@@ -135,22 +136,48 @@ def _within(whole: Source, split_by: str | None) -> Iterator[Source]:
 
 
 class Reader:
-    """Opens conversations; samples of a file that are asked for in order cost one pass."""
+    """Opens conversations; samples of a file that are asked for in order cost one pass.
+
+    What is read must be what was listed: behind the last turn of a conversation the file
+    is compared with its hash, once for as long as the system says that it is untouched.
+    """
 
     def __init__(self) -> None:
         """Nothing is open yet."""
+        self._same: dict[Path, tuple[str, tuple[int, ...]]] = {}
         self._file: tuple[Path, str] | None = None
         self._next = 0
         self._samples: Iterator[TurnReader] = iter(())
 
     def turns(self, source: Source) -> TurnReader:
-        """The turns of a conversation.
+        """The turns of a conversation; behind them an error where the file has changed.
 
         Raises:
             InputError: If its file cannot be read.
         """
         if source.failure is not None:
             raise InputError(*source.failure)
+        return _Listed(self._opened(source), lambda: self._check(source))
+
+    def _check(self, source: Source) -> None:
+        """Refuse a file that is not what it was when it was listed."""
+        from ebbtide.evals.provenance import file_sha256
+
+        path = source.path
+        try:
+            state = _state(path)
+            if self._same.get(path) == (source.data_sha256, state):
+                return
+            # Changed again meanwhile, it would be known by an old hash.
+            sound = file_sha256(path) == source.data_sha256 and _state(path) == state
+        except (OSError, EbbtideError):
+            sound = False
+        if not sound:
+            message = "the file was changed while it was replayed: run it again"
+            raise InputError(message, "input.transcript")
+        self._same[path] = source.data_sha256, state
+
+    def _opened(self, source: Source) -> TurnReader:
         if source.lines is not None:
             return read_lines(source.path, source.lines)
         if source.place is None:
@@ -169,3 +196,33 @@ class Reader:
                 return turns
         message = f"{source.path} holds no conversation {source.place + 1} any more"
         raise InputError(message, "input.transcript")
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What the system says of a file; another one after every change."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class _Listed:
+    """A conversation's turns, and behind them a look at the file that they are from."""
+
+    def __init__(self, turns: TurnReader, check: Callable[[], None]) -> None:
+        self._turns = turns
+        self._check = check
+
+    @property
+    def place(self) -> str:
+        return self._turns.place
+
+    @property
+    def local(self) -> bool:
+        return self._turns.local
+
+    @property
+    def skipped(self) -> int:
+        return self._turns.skipped
+
+    def __iter__(self) -> Iterator[Turn]:
+        yield from self._turns
+        self._check()
