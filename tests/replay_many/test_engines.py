@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, ExternalError, Store, replay_many
+from ebbtide import Config, ExternalError, InputError, Store, replay_many
 from ebbtide.distributed import work
 from ebbtide.distributed.sources import find_files, list_sources
 from ebbtide.distributed.tables import read_rows
@@ -162,6 +162,105 @@ def test_a_cluster_that_is_not_there_is_an_error(
     with pytest.raises(ExternalError, match="no Dask scheduler with a worker at tcp:") as caught:
         replayed(whole.sources, tmp_path / "out", config=travelling(tmp_path), **options)
     assert caught.value.code == "worker.failed"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("tpc://127.0.0.1:9", "has an address like"),
+        ("tcp://127.0.0.1", "has an address like"),
+        ("127.0.0.1:x", "has an address like"),
+        ("inproc://127.0.0.1/1/1", "has an address like"),
+        ("", "has an address like"),
+        ("tls://127.0.0.1:9", "comm.tls is not set"),
+        ("wss://127.0.0.1:9", "comm.tls is not set"),
+    ],
+)
+def test_an_address_that_cannot_be_one_is_refused(
+    whole: Whole, stub: Config, tmp_path: Path, address: str, words: str
+) -> None:
+    options: dict[str, Any] = {"engine": "dask", "scheduler": address}
+    with pytest.raises(InputError, match=words) as caught:
+        replayed(whole.sources, tmp_path / "out", config=travelling(tmp_path), **options)
+    assert caught.value.code == "input.field"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        ({"tls.ca-file": "/none", "tls.client.cert": "/none"}, "tls://127.0.0.1:9"),
+        ({"require-encryption": True}, "tcp://127.0.0.1:9"),
+    ],
+)
+def test_settings_of_dask_that_do_not_fit_the_address_are_refused(
+    settings: dict[str, Any], address: str
+) -> None:
+    import dask
+
+    from ebbtide.distributed.cluster import DaskEngine
+
+    named = {f"distributed.comm.{name}": value for name, value in settings.items()}
+    with dask.config.set(named), pytest.raises(InputError, match="settings of TLS: "):
+        DaskEngine(address, 1)
+
+
+def test_a_scheduler_that_ends_is_an_error_and_what_was_done_is_kept(
+    whole: Whole, stub: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import distributed
+
+    monkeypatch.setattr("ebbtide.distributed.cluster._PATIENCE", 5)
+    cluster = distributed.LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        worker_dashboard_address=None,
+    )
+
+    def end(done: int, of: int) -> None:
+        if done == 2:
+            cluster.close()
+
+    options: dict[str, Any] = {"engine": "dask", "scheduler": cluster.scheduler_address}
+    config = travelling(tmp_path)
+    with cluster, pytest.raises(ExternalError, match=r"ended .* run the same command") as caught:
+        replayed(whole.sources, tmp_path / "out", config=config, progress=end, **options)
+    assert caught.value.code == "worker.failed"
+    report = replayed(whole.sources, tmp_path / "out", config=config)
+    assert report.kept >= 1
+    assert parts(tmp_path / "out") == whole.parts
+
+
+def test_a_cluster_that_was_interrupted_while_it_started_is_let_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import distributed
+
+    from ebbtide.distributed.cluster import DaskEngine
+
+    made: set[Any] = set()
+
+    class Interrupted:
+        shutdown_on_close = True
+        closed = False
+
+        def __init__(self, **options: Any) -> None:
+            made.add(self)
+            raise KeyboardInterrupt
+
+        def close(self, timeout: float) -> None:
+            self.closed = True
+            raise AssertionError("a worker was never there")
+
+    monkeypatch.setattr(distributed, "LocalCluster", Interrupted)
+    monkeypatch.setattr(distributed.SpecCluster, "_instances", made)
+    with pytest.raises(KeyboardInterrupt):
+        next(DaskEngine(None, 1).run([]), None)
+    (cluster,) = made
+    # What Dask would do at exit, and print that it cannot.
+    assert (cluster.closed, cluster.shutdown_on_close) == (True, False)
 
 
 def test_a_worker_with_other_code_makes_nothing(whole: Whole, stub: Config, tmp_path: Path) -> None:
