@@ -307,6 +307,25 @@ def test_a_journalled_turn_is_analysed_by_the_end(
         assert here.digest() == digest
 
 
+def test_a_closed_memory_says_so_as_the_plain_one_does(
+    start: Callable[..., Served], stub: Config
+) -> None:
+    here = Memory.in_memory(config=stub)
+    here.close()
+    with pytest.raises(EbbtideError) as expected:
+        here.add("x")
+    served = start()
+    with served.connect() as there:
+        there.add("kept")
+    there.close()
+    for call in (lambda: there.add("x"), there.digest, lambda: list(there.turns()), there.flush):
+        with pytest.raises(type(expected.value)) as caught:
+            call()
+        assert (caught.value.code, str(caught.value)) == ("store.closed", str(expected.value))
+    with served.connect() as again:
+        assert [turn.text for turn in again.turns()] == ["kept"]
+
+
 def test_a_package_imports_neither_client_nor_server() -> None:
     code = (
         "import sys, ebbtide; "

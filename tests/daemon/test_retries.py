@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import ExternalError, connect
+from ebbtide import ExternalError, StoreError, connect
 from ebbtide.daemon import connections, transport
 from ebbtide.daemon.connections import Connections, LostError, Reply
 
@@ -189,17 +192,52 @@ def test_a_connection_that_the_daemon_closed_is_not_used(
     served = start(port=0)
     with served.connect() as memory:
         memory.add("a")
-        pool = memory._transport._connections
-        (since, idle) = pool._idle[0]
+        pool = memory._transport._connections._idle
+        (since, idle) = pool._connections[0]
         assert idle.sock is not None
         idle.sock.shutdown(2)
         memory.delete(0)
-        assert pool._idle[0][1] is not idle
+        assert pool._connections[0][1] is not idle
         monkeypatch.setattr(connections, "_IDLE_SECONDS", 0.0)
-        old = pool._idle[0][1]
+        old = pool._connections[0][1]
         assert memory.namespaces() == ["default"]
-        assert pool._idle[0][1] is not old
-        assert since <= pool._idle[0][0]
+        assert pool._connections[0][1] is not old
+        assert since <= pool._connections[0][0]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("way", ["socket", "port"])
+def test_a_fork_has_connections_of_its_own(start: Callable[..., Served], way: str) -> None:
+    served = start() if way == "socket" else start(port=0)
+    with served.connect() as memory:
+        memory.add("a")
+        pool = memory._transport._connections._idle
+        (_, idle) = pool._connections[0]
+        with pool._lock:  # as another thread may have it, which the fork has not
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)  # where the lock is waited for
+                status = 1
+                with contextlib.suppress(BaseException):
+                    right = memory.get(0).text == "a" and memory.namespaces() == ["default"]
+                    (_, own) = memory._transport._connections._idle._connections[0]
+                    status = 0 if right and own is not idle and idle.sock is None else 2
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        # The child's end is not the end of the parent's connection.
+        assert memory.get(0).text == "a"
+        assert pool._connections[0][1] is idle
+    child = os.fork()
+    if child == 0:
+        status = 1
+        with contextlib.suppress(BaseException):
+            try:
+                memory.get(0)
+            except StoreError as error:
+                status = 0 if error.code == "store.closed" else 2
+        os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_what_is_no_daemon_is_said(tmp_path: Path) -> None:

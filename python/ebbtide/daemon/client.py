@@ -59,7 +59,8 @@ class RemoteMemory(Closing):
     Methods have the names, arguments, results and errors of :class:`~ebbtide.Memory`.
     Each may also raise ``ExternalError`` where the daemon cannot be reached. A request
     whose answer is lost is sent again where that cannot do a write twice: reads, and
-    adds, by an idempotency key or the turn's ``external_id``. May be shared by threads.
+    adds, by an idempotency key or the turn's ``external_id``. May be shared by threads, and
+    by forks, which make connections of their own.
     """
 
     def __init__(self, transport: Transport, namespace: str) -> None:
@@ -381,7 +382,7 @@ class RemoteMemory(Closing):
         return found
 
     def close(self) -> None:
-        """Close the connections; the memory stays open in the daemon."""
+        """Close the connections; the memory stays open in the daemon, for others."""
         self._transport.close()
 
     def _query(self, **more: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import select
 import socket
 import threading
@@ -61,8 +62,12 @@ class Connections:
         self._timeout = timeout
         parts = urlsplit(address) if "://" in address else None
         self._prefix = parts.path.rstrip("/") if parts is not None else ""
-        self._idle: list[tuple[float, http.client.HTTPConnection]] = []
-        self._lock = threading.Lock()
+        self._idle = _Idle()
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._idle.closed
 
     def exchange(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
@@ -73,7 +78,8 @@ class Connections:
             NotSentError: If no connection could be made.
             LostError: If the connection broke, or nothing came in time.
         """
-        connection = self._taken() or self._made()
+        idle = self._own()
+        connection = idle.take() or self._made()
         try:
             connection.request(method, self._prefix + target, body=body, headers=dict(headers))
             answer = connection.getresponse()
@@ -85,15 +91,26 @@ class Connections:
             connection.close()
             raise
         found = {name.lower(): value for name, value in answer.getheaders()}
-        self._keep(connection, answer.will_close)
+        if answer.will_close or not idle.put(connection):
+            connection.close()
         return Reply(answer.status, found, content)
 
     def close(self) -> None:
-        """Close every connection that is not in use."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for _, connection in idle:
-            connection.close()
+        """Close every connection that is not in use, and keep none from now on."""
+        self._own().close()
+
+    def _own(self) -> _Idle:
+        """The idle connections of this process.
+
+        A fork has copies of its parent's, over which it would get its parent's answers.
+        Closing a copy tells the daemon nothing.
+        """
+        idle = self._idle
+        if idle.process == os.getpid():
+            return idle
+        self._idle = fresh = _Idle(closed=idle.closed)
+        idle.drop()
+        return fresh
 
     def _made(self) -> http.client.HTTPConnection:
         connection = self._new()
@@ -113,23 +130,46 @@ class Connections:
             return http.client.HTTPSConnection(host, parts.port, timeout=self._timeout)
         return http.client.HTTPConnection(host, parts.port, timeout=self._timeout)
 
-    def _taken(self) -> http.client.HTTPConnection | None:
+
+class _Idle:
+    """Open connections of one process that nobody uses."""
+
+    def __init__(self, *, closed: bool = False) -> None:
+        self.process = os.getpid()
+        self.closed = closed
+        self._connections: list[tuple[float, http.client.HTTPConnection]] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> http.client.HTTPConnection | None:
         """A connection that is still open, as far as can be told; the newest first."""
         while True:
             with self._lock:
-                if not self._idle:
+                if not self._connections:
                     return None
-                since, connection = self._idle.pop()
+                since, connection = self._connections.pop()
             if time.monotonic() - since < _IDLE_SECONDS and not _is_readable(connection.sock):
                 return connection
             connection.close()
 
-    def _keep(self, connection: http.client.HTTPConnection, closing: bool) -> None:
+    def put(self, connection: http.client.HTTPConnection) -> bool:
+        """Keep a connection for the next request; whether there was room."""
         with self._lock:
-            if not closing and len(self._idle) < _KEPT:
-                self._idle.append((time.monotonic(), connection))
-                return
-        connection.close()
+            if self.closed or len(self._connections) >= _KEPT:
+                return False
+            self._connections.append((time.monotonic(), connection))
+            return True
+
+    def close(self) -> None:
+        """Close them, and keep none from now on."""
+        with self._lock:
+            self.closed = True
+        self.drop()
+
+    def drop(self) -> None:
+        """Close them without the lock, which a fork may have a copy of that is held for ever."""
+        dropped, self._connections = self._connections, []
+        for _, connection in dropped:
+            connection.close()
 
 
 def _is_readable(idle: socket.socket | None) -> bool:

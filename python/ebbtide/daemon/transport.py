@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from ebbtide.daemon.connections import Connections, LostError, NotSentError, Reply
 from ebbtide.daemon.wire import INSTANCE_HEADER, KEY_HEADER, PREFIX, error_from
 from ebbtide.errors import ConfigError, EbbtideError, ExternalError
+from ebbtide.opened import closed
 
 __all__ = ["Transport"]
 
@@ -116,6 +117,8 @@ class Transport:
             again: It may be sent again after an answer was lost.
             anywhere: Also to a daemon that was started since.
         """
+        if self._connections.closed:
+            raise closed()
         is_write = headers is not None
         sent = {**self._headers, **(headers or {})}
         if body is not None:
