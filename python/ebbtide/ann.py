@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ebbtide import _core
+from ebbtide.threads import submitted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -216,7 +217,7 @@ def _search(segments: Sequence[_Segment], unit: NDArray[np.float32], wanted: int
 
         # Each takes the next segment; hnswlib lets the other thread run meanwhile.
         with ThreadPoolExecutor(1) as helper:
-            helped = helper.submit(take)
+            helped = submitted(helper, take)
             take()
             helped.result()
     return [i for ids in found for i in ids]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from ebbtide.analysis.beside import Beside
+from ebbtide.threads import awaited, submitted
 
 
 @pytest.fixture
@@ -87,3 +90,32 @@ def test_who_waits_helps_as_long_as_there_is_something_to_help_with() -> None:
     beside.close()
     assert set(helped) == {threading.current_thread()}
     assert 3 <= len(helped) <= 4
+
+
+@pytest.fixture
+def ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is once the main thread has ended."""
+
+    def submit(*_: object) -> None:
+        raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", submit)
+
+
+@pytest.mark.usefixtures("ended")
+def test_where_no_thread_can_be_had_who_asks_does_the_work(beside: Beside) -> None:
+    waiting = Beside._waiting
+    assert beside.submit(threading.current_thread).result() is threading.current_thread()
+    with pytest.raises(ValueError, match="one"):
+        beside.submit(int, "one").result()
+    assert Beside._waiting == waiting
+    with ThreadPoolExecutor(1) as pool:
+        found = submitted(pool, threading.current_thread)
+        assert found.result() is threading.current_thread()
+        with pytest.raises(ValueError, match="one"):
+            submitted(pool, int, "one").result()
+    assert asyncio.run(awaited(threading.current_thread)) is threading.current_thread()
+
+
+def test_what_is_awaited_is_done_in_another_thread() -> None:
+    assert asyncio.run(awaited(threading.current_thread)) is not threading.current_thread()

@@ -77,7 +77,12 @@ class Beside:
                 Beside._users += 1
             if Beside._executor is None:
                 Beside._executor = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-beside")
-            future = Beside._executor.submit(Beside._begun, function, *arguments)
+            try:
+                future = Beside._executor.submit(Beside._begun, function, *arguments)
+            except RuntimeError:
+                # The main thread has ended: Python starts no thread any more, and who
+                # asks for the result does the work.
+                future, Beside._executor = Future(), None
             Beside._waiting += 1
         # The thread begins now: else it waits for the interpreter until this one pauses.
         time.sleep(0)

@@ -11,11 +11,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ebbtide.analysis.facts import TurnFacts, TurnText
+from ebbtide.threads import submitted
 
 if TYPE_CHECKING:
     from ebbtide.analysis.analyser import Analyser, Analysis
@@ -76,9 +77,12 @@ class ThreadReaders:
 
     def begin(self, turns: Sequence[TurnText]) -> Callable[[], list[Analysis]]:
         """Start reading; see :class:`Readers`."""
-        facts = self._executor.submit(self._facts, turns)
-        passages = self._analyser.begin_passages(turns, self._executor.submit)
+        facts = self._submit(self._facts, turns)
+        passages = self._analyser.begin_passages(turns, self._submit)
         return lambda: self._analyser.joined(turns, facts.result(), passages())
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return submitted(self._executor, function, *arguments)
 
     def _facts(self, turns: Sequence[TurnText]) -> list[TurnFacts]:
         facts: list[TurnFacts] = []

@@ -12,12 +12,14 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 from ebbtide.daemon.answers import Answers
 from ebbtide.errors import ExternalError, NotFoundError
 from ebbtide.memory import Memory
 from ebbtide.store import Store
+from ebbtide.threads import awaited
 
 __all__ = ["Service"]
 
@@ -133,7 +135,7 @@ class Service:
             self._readers.shutdown(wait=True)
             self._store.close()
 
-        await asyncio.to_thread(end)
+        await awaited(end)
 
     # Who uses what
 
@@ -207,4 +209,4 @@ class Service:
 
     @staticmethod
     async def _in(pool: ThreadPoolExecutor, work: Callable[..., _R], *given: object) -> _R:
-        return await asyncio.get_running_loop().run_in_executor(pool, work, *given)
+        return await awaited(partial(work, *given), pool)

@@ -1,0 +1,51 @@
+"""Threads at their edges: where Python starts none any more, and amid a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+__all__ = ["awaited", "submitted"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def submitted(
+    executor: Executor, work: Callable[_P, _R], /, *args: _P.args, **kwargs: _P.kwargs
+) -> Future[_R]:
+    """``executor.submit``, or the work done here and now where no thread can be had.
+
+    Once the main thread has ended, Python starts no thread for an executor, while other
+    threads, and what was registered to be called at the end, go on.
+    """
+    try:
+        return executor.submit(work, *args, **kwargs)
+    except RuntimeError:
+        done: Future[_R] = Future()
+        try:
+            done.set_result(work(*args, **kwargs))
+        except BaseException as error:
+            done.set_exception(error)
+        return done
+
+
+async def awaited(work: Callable[[], _R], executor: Executor | None = None) -> _R:
+    """Work done off the event loop, in the caller's context.
+
+    Args:
+        work: The work; it is carried out although its caller is cancelled, once it began.
+        executor: Whose thread does it; one of its own by default.
+    """
+    import asyncio
+    import contextvars
+
+    pool = executor or ThreadPoolExecutor(1, thread_name_prefix="ebbtide-once")
+    try:
+        # Whoever traces the caller finds what is done for it in its trace.
+        context = contextvars.copy_context()
+        return await asyncio.wrap_future(submitted(pool, context.run, work))
+    finally:
+        if executor is None:
+            pool.shutdown(wait=False)
