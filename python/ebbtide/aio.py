@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import (
     AsyncIterable,
@@ -20,11 +21,12 @@ from ebbtide.config import Config
 from ebbtide.memory import Memory
 from ebbtide.opened import closed
 from ebbtide.pipeline import BATCH
+from ebbtide.threads import awaited
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from ebbtide.llm.seam import JsonModel
 
@@ -32,6 +34,9 @@ __all__ = ["AsyncMemory"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+_LOOK_SECONDS = 0.5
+"""How often a thread that waits for an event loop looks whether it is still there."""
 
 _READERS = 4
 """Reads that run at the same time; more wait their turn."""
@@ -45,22 +50,9 @@ def _awaited(
     @functools.wraps(method)
     async def call(self: AsyncMemory, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         pool = self._writer if writes else self._readers
-        return await _in(pool, functools.partial(method, self._memory, *args, **kwargs))
+        return await self._in(pool, functools.partial(method, self._memory, *args, **kwargs))
 
     return call
-
-
-async def _in(pool: ThreadPoolExecutor, work: Callable[[], _R]) -> _R:
-    import asyncio
-    import contextvars
-
-    # Whoever traces the caller finds what is done for it in its trace.
-    context = contextvars.copy_context()
-    try:
-        begun = asyncio.get_running_loop().run_in_executor(pool, context.run, work)
-    except RuntimeError as error:  # the pool was shut down: only `close` does that
-        raise closed() from error
-    return await begun
 
 
 class AsyncMemory:
@@ -89,6 +81,7 @@ class AsyncMemory:
         from concurrent.futures import ThreadPoolExecutor
 
         self._memory = memory
+        self._closed = False
         # Threads start with the first call.
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-write")
         self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ebbtide-read")
@@ -104,10 +97,13 @@ class AsyncMemory:
         reindexing: bool = False,
         llm: JsonModel | None = None,
     ) -> Self:
-        """Open a memory in a store file, as :meth:`Memory.open` does."""
+        """Open a memory in a store file, as :meth:`Memory.open` does.
+
+        Cancelled, it waits until what it opened is closed: the store is free then.
+        """
         import asyncio
 
-        opened = await asyncio.to_thread(
+        work = functools.partial(
             Memory.open,
             path,
             namespace=namespace,
@@ -116,6 +112,13 @@ class AsyncMemory:
             reindexing=reindexing,
             llm=llm,
         )
+        opening = asyncio.ensure_future(awaited(work))
+        try:
+            opened = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):  # nothing was opened
+                await awaited((await opening).close)
+            raise
         return cls(opened)
 
     @classmethod
@@ -124,6 +127,11 @@ class AsyncMemory:
     ) -> Self:
         """A memory that ends with the process."""
         return cls(Memory.in_memory(config=config, llm=llm))
+
+    async def _in(self, pool: ThreadPoolExecutor, work: Callable[[], _R]) -> _R:
+        if self._closed:
+            raise closed()
+        return await awaited(work, pool)
 
     @property
     def config(self) -> Config:
@@ -174,7 +182,7 @@ class AsyncMemory:
             self._memory.add_many, turns, progress=progress, batch_size=batch_size
         )
         try:
-            return await _in(self._writer, store)
+            return await self._in(self._writer, store)
         finally:
             if source is not None:
                 source.stop()
@@ -206,7 +214,7 @@ class AsyncMemory:
         """Stored turns in id order, as :meth:`Memory.turns` gives them, read in pages."""
         rows = self._memory.turns(state=state, first=first, metadata=metadata)
         page = functools.partial(_page, rows)
-        while found := await _in(self._readers, page):
+        while found := await self._in(self._readers, page):
             for turn in found:
                 yield turn
 
@@ -220,14 +228,14 @@ class AsyncMemory:
 
     async def close(self) -> None:
         """Finish what was asked for, then free the store; closing twice is harmless."""
-        import asyncio
+        self._closed = True
 
         def end() -> None:
             self._writer.shutdown(wait=True)
             self._readers.shutdown(wait=True)
             self._memory.close()
 
-        await asyncio.to_thread(end)
+        await awaited(end)
 
     async def __aenter__(self) -> Self:
         """Use as an asynchronous context manager: closed at the end."""
@@ -260,15 +268,16 @@ class _FromLoop(Generic[_R]):
         """
         self._stopped = True
         # Not the future that the thread waits for: the task may have an item already.
-        if self._step is not None:
+        if self._step is not None and not self._loop.is_closed():
             self._step.cancel()
 
     def __iter__(self) -> Iterator[_R]:
-        import asyncio
         from concurrent.futures import CancelledError
 
         while not self._stopped:
-            step = asyncio.run_coroutine_threadsafe(self._next(), self._loop)
+            step = self._asked()
+            if step is None:
+                return
             try:
                 found = step.result()
             except CancelledError:
@@ -278,6 +287,22 @@ class _FromLoop(Generic[_R]):
             if not found:
                 return
             yield found[0]
+
+    def _asked(self) -> Future[list[_R]] | None:
+        """The next step, done; None where the loop was closed, and nobody will ever do it."""
+        import asyncio
+        from concurrent.futures import wait
+
+        step = self._next()
+        try:
+            begun = asyncio.run_coroutine_threadsafe(step, self._loop)
+        except RuntimeError:
+            step.close()
+            return None
+        while not wait([begun], _LOOK_SECONDS).done:
+            if self._loop.is_closed():
+                return None
+        return begun
 
     async def _next(self) -> list[_R]:
         # StopAsyncIteration cannot leave a coroutine: no item, no more.

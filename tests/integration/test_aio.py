@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import AsyncMemory, Config, InputError, Memory, NotFoundError, StoreError
+from ebbtide import AsyncMemory, Config, InputError, Memory, NotFoundError, StoreError, aio
 
 TURNS = [{"text": f"Turn {i}: the port is {8000 + i}.", "speaker": "Ana"} for i in range(50)]
 
@@ -143,8 +143,6 @@ def test_reads_run_beside_a_write(stub: Config, monkeypatch: pytest.MonkeyPatch)
             release.set()
             await write
 
-    from ebbtide import aio
-
     # `delete_all` stands for any long write.
     monkeypatch.setattr(AsyncMemory, "delete_all", aio._awaited(slow, writes=True))
     asyncio.run(main())
@@ -251,6 +249,62 @@ def test_a_source_that_is_cancelled_itself_fails_the_call(stub: Config) -> None:
             return len(memory)
 
     assert asyncio.run(main()) == 1
+
+
+@pytest.mark.timeout(60)
+def test_a_stream_whose_loop_is_closed_ends(stub: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aio, "_LOOK_SECONDS", 0.01)
+    memory = AsyncMemory.in_memory(config=stub)
+    kept: list[asyncio.Task[Any]] = []
+    for closed_early in (True, False):
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda *_: None)  # tasks are left pending
+        reached = asyncio.Event()
+        stored, release = threading.Event(), threading.Event()
+
+        def progress(
+            done: int, stored: threading.Event = stored, release: threading.Event = release
+        ) -> None:
+            stored.set()
+            assert release.wait(20)
+
+        # The writing thread waits for the loop, or comes back to it later.
+        source = stalled(TURNS[:64] if closed_early else TURNS[:3], reached)
+        kept.append(loop.create_task(memory.add_many(source, batch_size=1, progress=progress)))
+        if closed_early:
+            loop.run_until_complete(asyncio.to_thread(stored.wait, 20))
+        else:
+            loop.run_until_complete(reached.wait())
+        loop.close()
+        release.set()
+    asyncio.run(memory.close())  # waits for the writing thread
+
+
+def test_an_opening_that_is_cancelled_leaves_the_store_free(
+    stub: Config, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, release = threading.Event(), threading.Event()
+    opening = Memory.open
+
+    def slow(*given: Any, **named: Any) -> Memory:
+        opened = opening(*given, **named)
+        began.set()
+        assert release.wait(20)
+        return opened
+
+    async def main() -> None:
+        monkeypatch.setattr(Memory, "open", slow)
+        task = asyncio.create_task(AsyncMemory.open(store_path, config=stub))
+        await asyncio.to_thread(began.wait, 20)
+        task.cancel()
+        asyncio.get_running_loop().call_soon(release.set)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        monkeypatch.setattr(Memory, "open", opening)
+        async with await AsyncMemory.open(store_path, config=stub) as memory:
+            assert len(memory) == 0
+
+    asyncio.run(main())
 
 
 def test_a_closed_memory_says_so_as_the_plain_one_does(stub: Config) -> None:

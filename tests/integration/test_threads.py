@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -153,3 +155,68 @@ def test_closing_ends_though_turns_go_on_being_journalled(stub: Config) -> None:
     assert not thread.is_alive()
     assert [error.code for error in errors] == ["store.closed"]
     memory.close()
+
+
+AFTER_THE_END = """
+import asyncio, atexit, sys, threading
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from reference.stand_ins import HashEmbedder
+from ebbtide import AsyncMemory, Config, Memory, connect
+from ebbtide.daemon.server import Daemon, Settings
+
+folder = Path(sys.argv[1])
+config = Config().with_embedder(HashEmbedder())
+ready = threading.Event()
+daemon = Daemon(Settings(folder / "served.db", config=config))
+serving = threading.Thread(target=daemon.run, args=[lambda address: ready.set()])
+serving.start()
+ready.wait()
+served = connect(folder / "served.db.sock")
+here = Memory.open(folder / "here.db", config=config)
+late = Memory.open(folder / "late.db", config=config)
+
+def use(memory):
+    memory.add("I live in Porto.")
+    memory.add("My cat is called Miso.", wait="journalled")
+    memory.add_many({"text": f"turn {n}"} for n in range(3))
+    assert len(memory.retrieve("Where do I live?", limit=5)) == 5
+    memory.close()
+
+async def use_it():
+    async with await AsyncMemory.open(folder / "async.db", config=config) as memory:
+        await memory.add("I live in Porto.")
+        assert len(await memory.retrieve("Where do I live?")) == 1
+
+def go_on():
+    threading.main_thread().join()
+    use(here)
+    use(served)
+    asyncio.run(use_it())
+    daemon.stop()
+    serving.join()
+    print("went on")
+
+def at_the_end():
+    use(late)
+    print("ended")
+
+atexit.register(at_the_end)
+threading.Thread(target=go_on).start()
+"""
+
+
+def test_a_memory_is_used_on_after_the_main_thread_has_ended(tmp_path: Path) -> None:
+    """By other threads, and by what is called when the interpreter ends."""
+    tests = Path(__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", AFTER_THE_END, str(tmp_path), str(tests)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split("\n")[:2] == ["went on", "ended"]
+    for name in ("here", "late", "async", "served"):
+        with Store.open(tmp_path / f"{name}.db", read_only=True) as store:
+            assert store.namespaces() == ["default"]
