@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
 __all__ = ["Closing"]
 
@@ -28,3 +28,12 @@ class Closing(ABC):
     ) -> None:
         """Close."""
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        """Neither copied nor pickled: of two, each would close what the other still uses.
+
+        Raises:
+            TypeError: Always.
+        """
+        kind = type(self).__name__
+        raise TypeError(f"a {kind} cannot be copied or pickled: share it, or open another one")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from ebbtide.observing import Watch, observed
 from ebbtide.opened import Opened, open_handle, settings_of
 from ebbtide.pipeline import BATCH
 from ebbtide.reading import Reading
+from ebbtide.threads import amid_work
 from ebbtide.types import Turn, WriteReport
 from ebbtide.writing import Writing
 
@@ -71,6 +74,8 @@ class Memory(Reading, Closing):
             graphs.sweep()
         self._store = store
         self._owns_store = owns_store
+        self._closed = False
+        self._close_lock = threading.RLock()
         self._llm = llm
         opened = Opened(handle, analyser, graphs, config, Watch(namespace), not read_only, llm)
         self._writing = Writing(opened)
@@ -192,7 +197,8 @@ class Memory(Reading, Closing):
     ) -> WriteReport:
         """Store turns in order, in batches; the iterable is streamed, never held whole.
 
-        The result is the same as adding them one by one.
+        The result is the same as adding them one by one. Other writers wait for its end;
+        who reads meanwhile finds what was stored so far, and the iterable may do so itself.
 
         Args:
             turns: :class:`Turn` objects, mappings with the same names (``content``
@@ -371,13 +377,24 @@ class Memory(Reading, Closing):
         return self._store.export(self.namespace, os.fspath(path))
 
     def close(self) -> None:
-        """Finish what is pending and free the store; closing twice is harmless."""
-        self._writing.stop()
-        self._watch.close()
-        self._handle.close()
-        self._analyser.close()
-        if self._owns_store:
-            self._store.close()
+        """Finish what is pending and free the store; closing twice is harmless.
+
+        An interrupt ends the waiting, and so does a signal's handler that calls this amid
+        another call of the same thread: what is journalled then is safe, and analysed after
+        the next opening.
+        """
+        amid = amid_work()
+        # Who comes second waits until it is done. A fork may have a copy of the lock that
+        # is held for ever.
+        with nullcontext() if self._handle.forked() else self._close_lock, ExitStack() as ending:
+            self._closed = True
+            if self._owns_store:
+                ending.callback(self._store.close)
+            if not amid:
+                ending.callback(self._analyser.close)
+            ending.callback(self._handle.close)
+            ending.callback(self._watch.close)
+            self._writing.stop(finish=not amid)
 
 
 def _ids(turns: list[Turn]) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -243,11 +244,16 @@ class BackgroundFlush:
         """Start the thread.
 
         Args:
-            flush: Takes in every journalled turn.
+            flush: Takes in every journalled turn; a method, whose object is not kept alive:
+                the thread ends with it.
+
+        Raises:
+            RuntimeError: If no thread can be started.
         """
-        self._flush = flush
+        self._flush = weakref.WeakMethod(flush, lambda _: self._end(given_up=True))
         self._waiting = 0
         self._stopping = False
+        self._given_up = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="ebbtide-flush", daemon=True)
         self._thread.start()
@@ -259,23 +265,43 @@ class BackgroundFlush:
             if self._waiting == 1:
                 self._changed.notify()
 
-    def stop(self) -> None:
-        """Finish what is pending, then end."""
+    def stop(self, *, finish: bool = True) -> None:
+        """End it.
+
+        Args:
+            finish: Wait until what is pending is taken in; an interrupt ends the waiting.
+        """
+        self._end(given_up=not finish)
+        if finish:
+            try:
+                self._thread.join()
+            except BaseException:
+                self._end(given_up=True)
+                raise
+
+    def _end(self, *, given_up: bool) -> None:
         with self._changed:
             self._stopping = True
+            self._given_up = given_up
             self._changed.notify()
-        self._thread.join()
 
     def _run(self) -> None:
         while self._wait():
+            flush = self._flush()
+            if flush is None:
+                return
             try:
-                self._flush()
+                flush()
             except Exception as error:  # a caller's embedder may raise anything
+                if self._given_up:  # the memory was closed meanwhile
+                    return
                 # The turns stay journalled; the next call that needs their
                 # analysis tries again and raises the error where it is seen.
                 name = name_of(error)
                 fields = {"event": "flush.failed", "error": name}
                 _LOG.warning("journalled turns wait for another try [%s]", name, extra=fields)
+            # Where nobody else has the memory any more, it goes here.
+            del flush
 
     def _wait(self) -> bool:
         """Until there is something to do; False where all is done and it shall end."""
@@ -287,4 +313,4 @@ class BackgroundFlush:
                 seen = self._waiting
                 self._changed.wait(_QUIET_SECONDS)
             found, self._waiting = self._waiting > 0, 0
-            return found
+            return found and not self._given_up

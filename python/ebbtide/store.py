@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,8 @@ class Store(Closing):
     def memory(self, namespace: str = "default", *, llm: JsonModel | None = None) -> Memory:
         """The memory of that name, opened once and kept open with the store.
 
+        One that was closed is opened anew.
+
         Args:
             namespace: Its name.
             llm: A language model that takes part in it, as for :meth:`Memory.open`.
@@ -86,16 +88,22 @@ class Store(Closing):
         Raises:
             InputError: If it is open with another language model, or with none.
         """
-        opened = self._memories.get(namespace)
+        opened = self._kept(namespace)
         if opened is None:
             with self._alone():
-                opened = self._memories.get(namespace)
+                opened = self._kept(namespace)
                 if opened is None:
+                    # One that was closed by itself: its end may still be under way.
+                    self.release(namespace)
                     return self._open(namespace, llm=llm)
         if llm is not None and llm is not opened._llm:
             message = f"{namespace!r} is open with another llm or with none: release() it first"
             raise InputError(message, "input.field")
         return opened
+
+    def _kept(self, namespace: str) -> Memory | None:
+        found = self._memories.get(namespace)
+        return None if found is None or found._closed else found
 
     def _open(
         self, namespace: str, *, reindexing: bool = False, llm: JsonModel | None = None
@@ -212,8 +220,9 @@ class Store(Closing):
 
     def close(self) -> None:
         """Close every memory and free the file."""
-        with self._alone():
+        # Whatever ends the waiting for one of them, the file is free afterwards.
+        with self._alone(), ExitStack() as ending:
+            ending.callback(self._handle.close)
+            ending.callback(self._memories.clear)
             for memory in self._memories.values():
-                memory.close()
-            self._memories.clear()
-            self._handle.close()
+                ending.callback(memory.close)

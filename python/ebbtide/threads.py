@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from types import FrameType
 from typing import ParamSpec, TypeVar
 
-__all__ = ["awaited", "submitted"]
+__all__ = ["amid_work", "awaited", "submitted"]
+
+_AT_WORK = ("analysis", "ann", "llm", "observing", "pipeline", "telemetry", "writing")
+"""What takes locks that the threads behind a memory need, too, or calls what does."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -49,3 +54,19 @@ async def awaited(work: Callable[[], _R], executor: Executor | None = None) -> _
     finally:
         if executor is None:
             pool.shutdown(wait=False)
+
+
+def amid_work() -> bool:
+    """Whether the caller came in while its own thread reads or writes a memory.
+
+    So does a signal's handler, or what an embedder calls. Its thread may have any lock
+    then, and gives none back before the caller is done: to wait for another thread that
+    needs one would never end.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        package, _, rest = str(frame.f_globals.get("__name__")).partition(".")
+        if package == "ebbtide" and rest.partition(".")[0] in _AT_WORK:
+            return True
+        frame = frame.f_back
+    return False

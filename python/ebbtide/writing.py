@@ -43,22 +43,24 @@ class Writing:
         self._watch = opened.watch
         self._writable = opened.writable
         self._part = WritingPart(opened.config["policy"], opened.llm)
-        # Whoever needs several takes them in this order: a writer waits for a language model
-        # that writes before it keeps readers out, only one thread analyses journalled
-        # turns, and journalling does not wait for it.
+        # Whoever needs several takes them in this order. Writers queue for the first, for as
+        # long as a stream of turns lasts; who reads, journals or closes does not. Then a
+        # writer waits for a language model that writes before it keeps readers out, only
+        # one thread analyses journalled turns, and journalling does not wait for it.
+        self._queue_lock = threading.RLock()
         self._settle_lock = threading.RLock()
         self._flush_lock = threading.RLock()
         self._write_lock = threading.RLock()
         self._background: BackgroundFlush | None = None
-        # Not the writers' lock: who closes does not wait for a stream of turns to end.
-        self._background_lock = threading.Lock()
+        # A signal's handler that closes the memory may come in while its own thread has it.
+        self._background_lock = threading.RLock()
         self._stopped = False
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
         """Nobody else writes, and nothing journalled is left."""
         self._handle.check_process()
-        with self._settle_lock, self._flush_lock, self._write_lock:
+        with self._queue_lock, self._settle_lock, self._flush_lock, self._write_lock:
             self.flush()
             yield
 
@@ -87,9 +89,13 @@ class Writing:
         """Have what was journalled analysed in the background."""
         with self._background_lock:
             # Closed meanwhile: the turn is safe, and analysed after the next opening.
-            if not self._stopped:
+            if self._stopped:
+                return
+            try:
                 self._background = self._background or BackgroundFlush(self.flush)
-                self._background.wake()
+            except RuntimeError:
+                return  # the interpreter ends, and starts no thread: whoever reads next does it
+            self._background.wake()
 
     def add_many(
         self,
@@ -100,7 +106,8 @@ class Writing:
         """Store a stream of turns in batches."""
         reports: list[WriteReport] = []
         done = 0
-        with self.exclusively(), closing(self.readers()) as readers:
+        self._handle.check_process()
+        with self._queue_lock, closing(self.readers()) as readers:
             reports.append(self._store_batch([]))
             for _, report, seen in take_in(self.intake().read(turns), readers, batch_size):
                 reports.append(report)
@@ -147,7 +154,7 @@ class Writing:
 
     def _store_part(self, part: list[tuple[Any, ...]]) -> WriteReport:
         self._handle.check_process()
-        with self._settle_lock:
+        with self._queue_lock, self._settle_lock:
             with self.exclusively():
                 report = self._handle.add(part)
                 self._graphs.settle()
@@ -173,7 +180,8 @@ class Writing:
 
     def reindex(self, progress: Callable[[int], None] | None) -> int:
         """Begin everything derived anew, and go through with it; the turns read."""
-        with self._settle_lock, self._flush_lock:
+        self._handle.check_process()
+        with self._queue_lock, self._settle_lock, self._flush_lock:
             with self._write_lock:
                 self._handle.begin_reindex()
                 self._graphs.forget()
@@ -183,6 +191,10 @@ class Writing:
         """Wait until every journalled turn is analysed and taken in."""
         self._handle.check_process()
         if not self._writable:
+            return
+        # Looked at before a lock is taken: what was journalled is pending until it is taken
+        # in, so where nothing is, who reads waits for no writer.
+        if self._part.settled and not self._handle.pending():
             return
         with self._flush_lock:
             self._part.settle_leftovers(self._handle, self._settle_lock)
@@ -223,8 +235,12 @@ class Writing:
                 note(len(batch))
         return WriteReport.total(reports)
 
-    def stop(self) -> None:
-        """Finish what is analysed in the background; nothing is written afterwards."""
+    def stop(self, *, finish: bool = True) -> None:
+        """End what is analysed in the background; nothing is written afterwards.
+
+        Args:
+            finish: Analyse what is journalled first; else that is left to the next opening.
+        """
         # A fork has a copy of the locks, and not the thread.
         if self._handle.forked():
             return
@@ -232,4 +248,4 @@ class Writing:
             self._stopped = True
             background, self._background = self._background, None
         if background is not None:
-            background.stop()
+            background.stop(finish=finish)

@@ -304,10 +304,12 @@ def test_the_log_has_a_record_a_call_with_its_fields(
 def test_a_flush_that_fails_in_the_background_is_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail() -> None:
-        raise StoreError(SECRET, "store.io")
+    class Failing:
+        def flush(self) -> None:
+            raise StoreError(SECRET, "store.io")
 
-    flush = BackgroundFlush(fail)
+    failing = Failing()
+    flush = BackgroundFlush(failing.flush)
     flush.wake()
     flush.stop()
     (record,) = caplog.records

@@ -193,6 +193,22 @@ async def stalled(turns: list[dict[str, str]], reached: asyncio.Event) -> AsyncI
 
 
 @pytest.mark.timeout(60)
+def test_a_stream_may_read_the_memory_that_it_goes_into(stub: Config) -> None:
+    async def main() -> None:
+        async with AsyncMemory.in_memory(config=stub) as memory:
+            await memory.add("The port is 8080.")
+
+            async def turns() -> AsyncIterator[dict[str, Any]]:
+                for turn in TURNS[:5]:
+                    assert await memory.retrieve("the port", limit=1)
+                    yield turn
+
+            assert (await memory.add_many(turns(), batch_size=1)).accepted == 5
+
+    asyncio.run(main())
+
+
+@pytest.mark.timeout(60)
 def test_a_cancelled_stream_keeps_what_it_gave_and_blocks_nobody(stub: Config) -> None:
     async def main() -> list[str]:
         async with AsyncMemory.in_memory(config=stub) as memory:

@@ -619,15 +619,19 @@ class Watched:
 
 
 @pytest.mark.parametrize("writers", [1, 2])
-def test_readers_do_not_wait_for_a_slow_model(stub: Config, writers: int) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_readers_do_not_wait_for_a_slow_model(stub: Config, writers: int, stream: bool) -> None:
     model = Slow()
     with Memory.in_memory(config=stub.replace(policy=WRITTEN), llm=model) as memory:
-        door = Watched(memory._writing._settle_lock)
-        memory._writing._settle_lock = door  # type: ignore[assignment]
+        door = Watched(memory._writing._queue_lock)
+        memory._writing._queue_lock = door  # type: ignore[assignment]
 
         def write(turns: list[Any]) -> None:
-            for turn in turns:
-                memory.add(**turn)
+            if stream:
+                memory.add_many(turns, batch_size=4)
+            else:
+                for turn in turns:
+                    memory.add(**turn)
 
         threads = [threading.Thread(target=write, args=(TALK,))]
         threads[0].start()

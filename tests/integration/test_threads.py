@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from reference.stand_ins import HashEmbedder
+from reference.stand_ins import HashEmbedder, scripted
 
 from ebbtide import Config, Memory, Store, StoreError
 
@@ -157,11 +159,237 @@ def test_closing_ends_though_turns_go_on_being_journalled(stub: Config) -> None:
     memory.close()
 
 
+def in_another(call: Callable[[], Any]) -> Any:
+    """What a call gives in another thread; it must not wait for this one."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(call()), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive(), "it waits"
+    return found[0]
+
+
+def test_reads_go_on_while_a_stream_is_added(stub: Config, store_path: Path) -> None:
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add("The garden is old.")
+
+        def turns() -> Iterator[dict[str, Any]]:
+            for number in range(200):
+                yield scripted(number)
+                if number % 80 == 0:
+                    assert in_another(lambda: memory.retrieve("the garden", limit=1))
+                    assert in_another(memory.digest)
+                    # What is journalled meanwhile is there for whoever asks then.
+                    said = f"The shed is number {number}."
+                    in_another(lambda: memory.add(said, wait="journalled"))  # noqa: B023
+                    found = in_another(lambda: memory.retrieve("number of the shed", limit=9))
+                    assert said in [one.turn.text for one in found]
+                    in_another(memory.flush)
+                    assert memory.stats()["pending"] == 0
+
+        report = memory.add_many(turns(), batch_size=16)
+        assert report.accepted == 200
+        stored, digest = list(memory.turns()), memory.digest()
+    with Memory.in_memory(config=stub) as again:
+        for turn in stored:
+            again.add_many([turn])
+        assert again.digest() == digest
+
+
+def test_writers_wait_for_the_end_of_a_stream(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        writers: list[threading.Thread] = []
+
+        def turns() -> Iterator[dict[str, Any]]:
+            for number in range(100):
+                yield scripted(number)
+                if number == 50:
+                    calls = (
+                        lambda: memory.add("later"),
+                        lambda: memory.add_many([{"text": "later"}]),
+                        lambda: memory.relate(1, "corrects", 0),
+                    )
+                    writers.extend(threading.Thread(target=call) for call in calls)
+                    for thread in writers:
+                        thread.start()
+
+        memory.add_many(turns(), batch_size=8)
+        for thread in writers:
+            thread.join(30)
+        assert [turn.text for turn in memory.turns()][100:] == ["later", "later"]
+
+
+class Slow(HashEmbedder):
+    """Embeds texts that say so when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if any("slow" in text for text in texts):
+            self.begun.set()
+            assert self.go_on.wait(30)
+        return super().embed(texts)
+
+
+def test_who_closes_second_waits_for_the_first(stub: Config, store_path: Path) -> None:
+    slow = Slow()
+    config = stub.with_embedder(slow)
+    memory = Memory.open(store_path, config=config)
+    memory.add("a slow one", wait="journalled")
+    assert slow.begun.wait(30)
+    first, second = (threading.Thread(target=memory.close) for _ in range(2))
+    first.start()
+    until(lambda: memory._writing._stopped)
+    second.start()
+    second.join(0.2)  # far longer than it takes where it does not wait
+    slow.go_on.set()
+    first.join(30)
+    second.join(30)
+    with Memory.open(store_path, config=config) as opened:
+        assert opened.stats()["pending"] == 0
+
+
+def test_an_interrupt_ends_the_waiting_and_the_store_is_free(
+    stub: Config, store_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow = Slow()
+    config = stub.with_embedder(slow)
+
+    def interrupted(timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+    def left_behind(memory: Memory) -> threading.Thread:
+        slow.begun.clear()
+        memory.add("a slow one", wait="journalled")
+        assert slow.begun.wait(30)
+        background = memory._writing._background
+        assert background is not None
+        background._thread.join = interrupted  # type: ignore[method-assign]
+        return background._thread
+
+    memory = Memory.open(store_path, config=config)
+    threads = [left_behind(memory)]
+    with pytest.raises(KeyboardInterrupt):
+        memory.close()
+    store = Store.open(store_path, config=config)
+    store.memory("other")
+    threads.append(left_behind(store.memory("default")))
+    threads.append(left_behind(store.memory("third")))
+    with pytest.raises(KeyboardInterrupt):
+        store.close()
+    slow.go_on.set()
+    with Store.open(store_path, config=config) as again:
+        assert again.memory("default").stats()["pending"] == 2
+        assert again.memory("default").retrieve("a slow one")
+        assert again.memory("default").stats()["pending"] == 0
+    for thread in threads:
+        threading.Thread.join(thread, 30)
+        assert not thread.is_alive()
+    assert caplog.records == []
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there is no such signal here")
+@pytest.mark.parametrize("call", ["add", "relate", "delete_all"])
+def test_a_signal_that_closes_the_memory_amid_a_write(
+    stub: Config, store_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """Its handler has the writers' locks, and the thread behind waits for them."""
+    memory = Memory.open(store_path, config=stub)
+    memory.add_many([{"text": "one"}, {"text": "two"}])
+    handle = memory._handle
+
+    class Signalled:
+        def _signalled(self, work: Callable[..., Any], *given: Any) -> Any:
+            found = work(*given)
+            memory.add("It is safe.", wait="journalled")
+            signal.raise_signal(signal.SIGUSR1)
+            return found
+
+        def add(self, batch: list[Any]) -> Any:
+            return self._signalled(handle.add, batch)
+
+        def relate(self, *given: Any) -> Any:
+            return self._signalled(handle.relate, *given)
+
+        def delete_all(self) -> Any:
+            return self._signalled(handle.delete_all)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(handle, name)
+
+    for part in (memory, memory._writing):
+        monkeypatch.setattr(part, "_handle", Signalled())
+    calls = {
+        "add": lambda: memory.add("three"),
+        "relate": lambda: memory.relate(1, "corrects", 0),
+        "delete_all": memory.delete_all,
+    }
+    before = signal.signal(signal.SIGUSR1, lambda *_: memory.close())
+    try:
+        with contextlib.suppress(StoreError):  # where something was left to do
+            calls[call]()
+        with pytest.raises(StoreError, match="closed"):
+            memory.stats()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    with Memory.open(store_path, config=stub) as opened:
+        assert [turn.text for turn in opened.turns()][-1] == "It is safe."
+        opened.flush()
+        assert opened.stats()["pending"] == 0
+
+
+def test_a_memory_that_is_dropped_frees_its_store(stub: Config, store_path: Path) -> None:
+    memory = Memory.open(store_path, config=stub)
+    memory.add("one", wait="journalled")
+    memory.flush()
+    background = memory._writing._background
+    assert background is not None
+    thread = background._thread
+    del memory, background
+    thread.join(30)
+    assert not thread.is_alive()
+    with Memory.open(store_path, config=stub) as opened:
+        assert [turn.text for turn in opened.turns()] == ["one"]
+
+
+def test_a_store_opens_a_memory_anew_that_was_closed(stub: Config, store_path: Path) -> None:
+    with Store.open(store_path, config=stub) as store:
+        for number in range(3):
+            with store.memory("a") as memory:
+                memory.add(f"turn {number}")
+                assert store.memory("a") is memory
+        assert len(store.memory("a")) == 3
+
+
+def test_where_no_thread_starts_a_reader_analyses(
+    stub: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    with Memory.in_memory(config=stub) as memory:
+        monkeypatch.setattr(threading.Thread, "start", start)
+        assert memory.add("The port is 8080.", wait="journalled").accepted == 1
+        assert memory.stats()["pending"] == 1
+        assert len(memory.retrieve("the port")) == 1
+        monkeypatch.undo()
+
+
+def test_a_memory_is_not_copied(stub: Config) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        for call in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="a Memory cannot be copied or pickled"):
+                call(memory)
+
+
 AFTER_THE_END = """
 import asyncio, atexit, sys, threading
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from reference.stand_ins import HashEmbedder
+from reference.stand_ins import HashEmbedder, scripted
 from ebbtide import AsyncMemory, Config, Memory, connect
 from ebbtide.daemon.server import Daemon, Settings
 

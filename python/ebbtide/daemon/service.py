@@ -25,9 +25,12 @@ __all__ = ["Service"]
 
 _R = TypeVar("_R")
 
-_READERS = 8
+_READERS = 32
 _WRITERS = 4
 """Threads; a memory has one writer at a time, so these serve different memories."""
+
+_READERS_EACH = 4
+"""Reads of one memory at a time: those that wait for it leave threads to the others."""
 
 _OPEN = 64
 """Memories kept open while nobody uses them."""
@@ -43,6 +46,7 @@ class _Room:
         self.opening = asyncio.Lock()
         # Fair: whoever asked first writes first.
         self.writing = asyncio.Lock()
+        self.reading = asyncio.Semaphore(_READERS_EACH)
 
 
 class Service:
@@ -71,7 +75,8 @@ class Service:
         """
         async with self._using(namespace) as room:
             memory = await self._opened(namespace, room, create=False)
-            return await self._in(self._readers, work, memory)
+            async with room.reading:
+                return await self._in(self._readers, work, memory)
 
     async def write(
         self,

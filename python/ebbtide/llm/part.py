@@ -53,7 +53,7 @@ class WritingPart:
         # What an earlier process left unwritten is finished, whoever writes now.
         self._author = Author(model if writes else None) if gathers else None
         self._one_by_one = gathers and writes
-        # Whether nothing can be left to write, so that a read need not look.
+        # So that a read need not look.
         self._settled = self._author is None
 
     def assess(self, turn: Said) -> Assessment | None:
@@ -70,6 +70,11 @@ class WritingPart:
     def judges(self) -> bool:
         """Whether turns are judged by a model."""
         return self._critic is not None
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing can be left to write."""
+        return self._settled
 
     def parts(self, batch: list[Any]) -> list[list[Any]]:
         """A batch in the parts that are stored together.
