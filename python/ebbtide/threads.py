@@ -1,17 +1,23 @@
-"""Threads at their edges: where Python starts none any more, and amid a signal."""
+"""Threads where a process ends: told to by a signal, or after its main thread did."""
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from types import FrameType
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["amid_work", "awaited", "submitted"]
+__all__ = ["amid_work", "awaited", "submitted", "when_told_to_end"]
 
 _AT_WORK = ("analysis", "ann", "llm", "observing", "pipeline", "telemetry", "writing")
 """What takes locks that the threads behind a memory need, too, or calls what does."""
+
+_ENDS = ("SIGINT", "SIGTERM", "SIGBREAK", "SIGHUP")
+"""Signals that tell a process to end; a system has some of them."""
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -70,3 +76,24 @@ def amid_work() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+@contextmanager
+def when_told_to_end(call: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+    """Within the block, a signal that tells the process to end calls a function instead.
+
+    Signals reach the main thread alone: in another one nothing is changed.
+    """
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in _ENDS:
+            number = getattr(signal, name, None)
+            # What was started to outlive its terminal has the last one ignored.
+            if number is None or (name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN):
+                continue
+            before[number] = signal.signal(number, call)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

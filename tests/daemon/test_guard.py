@@ -295,12 +295,23 @@ async def _unused(*_: Any) -> None:
     raise AssertionError("this must not be reached")
 
 
+class Endless(list[Any]):
+    """One message, again and again."""
+
+    def __init__(self, message: Any) -> None:
+        super().__init__([message])
+
+    def pop(self, _: Any = 0) -> Any:
+        return self[0]
+
+
 def run(guard: Guard, messages: list[Any], headers: list[tuple[bytes, bytes]]) -> list[Any]:
     import asyncio
 
     sent: list[Any] = []
 
     async def receive() -> Any:
+        await asyncio.sleep(0)
         if messages:
             return messages.pop(0)
         await asyncio.sleep(60)
@@ -315,12 +326,20 @@ def run(guard: Guard, messages: list[Any], headers: list[tuple[bytes, bytes]]) -
 
 
 def test_a_body_that_stops_coming_is_given_up() -> None:
-    guard = Guard(_unused, instance="i", token=None, max_body=100, body_seconds=0.05)
+    guard = Guard(_unused, instance="i", token=None, max_body=100, silent_seconds=0.05)
     begun = {"type": "http.request", "body": b"x", "more_body": True}
     sent = run(guard, [begun], [(b"host", b"localhost")])
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
     assert run(guard, [begun, {"type": "http.disconnect"}], [(b"host", b"localhost")]) == []
+
+
+def test_a_body_that_comes_bit_by_bit_is_given_up() -> None:
+    guard = Guard(_unused, instance="i", token=None, max_body=2**40, body_seconds=0.05)
+    bit = {"type": "http.request", "body": b"x", "more_body": True}
+    sent = run(guard, Endless(bit), [(b"host", b"localhost")])
+    assert sent[0]["status"] == 408
+    assert b"was not there whole after 0.05 seconds" in sent[1]["body"]
 
 
 def test_more_requests_than_can_be_answered_are_asked_to_come_back() -> None:

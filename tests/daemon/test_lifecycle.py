@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -9,14 +11,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from reference.stand_ins import scripted
+from reference.stand_ins import HashEmbedder, scripted
 
-from ebbtide import Config, ExternalError, Memory, StoreError, connect
-from ebbtide.daemon.server import Settings
+from ebbtide import Config, ExternalError, Memory, Store, StoreError, WriteReport, connect
+from ebbtide import serving as serving_in_order
+from ebbtide.daemon import patience
+from ebbtide.daemon.server import Daemon, Settings
+from ebbtide.daemon.service import Service
 
 from .conftest import Served, serving
 from .processes import SCRIPT, daemon
@@ -24,7 +30,7 @@ from .processes import SCRIPT, daemon
 COMMAND = [sys.executable, "-c", "from ebbtide.cli import main; main()", "serve"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_lets_running_requests_finish(
     store_path: Path, stub: Config, number: signal.Signals
 ) -> None:
@@ -56,6 +62,149 @@ def test_a_signal_lets_running_requests_finish(
     with Memory.open(store_path, config=stub, read_only=True) as memory:
         assert memory.stats()["pending"] == 0
         assert [turn.text for turn in memory.turns()][2] == "wait 1 for this"
+
+
+def asked(served: Served, request: bytes) -> socket.socket:
+    """A client over a Unix socket that said so much, and reads nothing."""
+    client = socket.socket(socket.AF_UNIX)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    client.settimeout(30)
+    client.connect(served.address)
+    client.sendall(request)
+    return client
+
+
+def test_clients_that_do_nothing_do_not_keep_it_from_ending(
+    stub: Config, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_in_order, "_PARTING_SECONDS", 0.2)
+    with contextlib.ExitStack() as clients:
+        with serving(Settings(store_path, config=stub)) as served:
+            with served.connect() as memory:
+                memory.add_many({"text": "x" * 20_000 + str(number)} for number in range(40))
+            for request in (
+                b"GET /v1/turns?limit=100 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                b"POST /v1/turns HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+            ):
+                client = clients.enter_context(asked(served, request))
+                if request.startswith(b"GET"):
+                    assert client.recv(1) == b"H"  # it is being answered
+        # It has ended, and they are still there.
+        assert not store_path.with_name(f"{store_path.name}.sock").exists()
+
+
+def test_what_is_worked_for_is_answered_however_long_it_takes(
+    stub: Config, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving_in_order, "_PARTING_SECONDS", 0.0)
+    monkeypatch.setattr(serving_in_order, "_LOOK_SECONDS", 0.01)
+    begun, spared, go_on = threading.Event(), threading.Event(), threading.Event()
+    is_worked_for = serving_in_order._is_worked_for
+
+    def looked(connection: Any) -> bool:
+        found = is_worked_for(connection)
+        if found:
+            spared.set()
+        return found
+
+    class Slow(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> Any:
+            begun.set()
+            assert go_on.wait(30)
+            return super().embed(texts)
+
+    monkeypatch.setattr(serving_in_order, "_is_worked_for", looked)
+    daemon, ready = (
+        Daemon(Settings(store_path, config=stub.with_embedder(Slow()))),
+        threading.Event(),
+    )
+    running = threading.Thread(target=daemon.run, args=[lambda _: ready.set()])
+    running.start()
+    assert ready.wait(30)
+    reports: list[WriteReport] = []
+    with connect(f"{store_path}.sock") as memory:
+        adding = threading.Thread(target=lambda: reports.append(memory.add("slow")))
+        adding.start()
+        assert begun.wait(30)
+        daemon.stop()
+        assert spared.wait(30)
+        go_on.set()
+        adding.join(30)
+    running.join(30)
+    assert [report.accepted for report in reports] == [1]
+
+
+def test_connections_without_a_request_are_ended(
+    start: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "_SILENT_SECONDS", 0.1)
+    served = start()
+    for said in (b"", b"GET /v1/health HTTP/1.1\r\nHo"):
+        with asked(served, said) as client:
+            assert client.recv(1) == b""
+    whole = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with asked(served, whole) as client:
+        assert client.recv(9) == b"HTTP/1.1 "
+
+
+def test_idle_connections_make_room_for_others(
+    start: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "_most", lambda: 4)
+    served = start()
+    with contextlib.ExitStack() as kept:
+        idle = [kept.enter_context(asked(served, b"")) for _ in range(12)]
+        with served.connect() as memory:
+            assert memory.add("Tea.").accepted == 1
+        # The first of them made room; the last are there.
+        assert idle[0].recv(1) == b""
+        idle[-1].sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert idle[-1].recv(9) == b"HTTP/1.1 "
+
+
+def test_a_loop_that_cannot_accept_says_so_once_a_second() -> None:
+    told: list[str] = []
+
+    class Loop:
+        now = 100.0
+
+        def time(self) -> float:
+            return self.now
+
+        def default_exception_handler(self, context: dict[str, Any]) -> None:
+            told.append(context["message"])
+
+    loop, report = Loop(), serving_in_order._Reports()
+    for _ in range(5):
+        report(loop, {"message": "socket.accept() out of system resource"})  # type: ignore[arg-type]
+        report(loop, {"message": "something else"})  # type: ignore[arg-type]
+    loop.now += 1
+    report(loop, {"message": "socket.accept() out of system resource"})  # type: ignore[arg-type]
+    assert [message[:6] for message in told] == ["socket", *["someth"] * 5, "socket"]
+
+
+def test_reads_that_wait_leave_threads_to_other_memories(stub: Config, store_path: Path) -> None:
+    go_on = threading.Event()
+
+    def waiting(memory: Memory) -> int:
+        assert go_on.wait(30)
+        return len(memory)
+
+    async def main() -> list[int]:
+        service = Service(Store.open(store_path, config=stub))
+        for name in "ab":
+            await service.write(name, lambda _: b"", create=True)
+        tasks = [asyncio.create_task(service.read("a", waiting)) for _ in range(100)]
+        await asyncio.sleep(0)  # they are all on their way
+        try:
+            assert await asyncio.wait_for(service.read("b", len), 20) == 0
+        finally:
+            go_on.set()
+        found = await asyncio.gather(*tasks)
+        await service.close()
+        return found
+
+    assert asyncio.run(main()) == [0] * 100
 
 
 def test_a_killed_daemon_loses_nothing_and_its_socket_is_replaced(store_path: Path) -> None:

@@ -56,8 +56,8 @@ def serve(
     """Hold a store for several processes.
 
     It speaks HTTP over a Unix socket, which is this user's alone, or over a loopback port,
-    which asks for a token. Programs use it with ebbtide.connect(ADDRESS). SIGTERM and
-    Ctrl-C end it: requests that run are finished first.
+    which asks for a token. Programs use it with ebbtide.connect(ADDRESS). SIGTERM, SIGHUP
+    and Ctrl-C end it: requests that run are finished first.
     """
     if openapi:
         from ebbtide.daemon.app import openapi as described

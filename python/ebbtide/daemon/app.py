@@ -35,7 +35,7 @@ _ERRORS = {
     401: "The token is missing or wrong.",
     403: "The request came with an Origin, or for another host.",
     404: "There is no such memory, turn or route.",
-    408: "The body stopped coming.",
+    408: "The body stopped coming, or took too long.",
     409: "The store was made with another model, or the daemon was started anew meanwhile.",
     413: "The body is too long.",
     422: "The request is unusable; the message says why.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -19,7 +20,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_BODY_SECONDS = 30.0
+_SILENT_SECONDS = 30.0
+_BODY_SECONDS = 120.0
 _MOST = 512
 
 _PATIENCE = 8
@@ -52,6 +54,7 @@ class Guard:
         token: str | None,
         max_body: int,
         port: int | None = None,
+        silent_seconds: float = _SILENT_SECONDS,
         body_seconds: float = _BODY_SECONDS,
         most: int = _MOST,
     ) -> None:
@@ -64,7 +67,8 @@ class Guard:
                 socket's permissions decide.
             max_body: Most bytes of a body.
             port: The port that the ``Host`` header must name; None for a Unix socket.
-            body_seconds: Longest silence in the middle of a body.
+            silent_seconds: Longest silence in the middle of a body.
+            body_seconds: Longest time that a whole body may take.
             most: Requests at the same time; more are asked to come back.
         """
         self._app = app
@@ -72,6 +76,7 @@ class Guard:
         self._token = None if token is None else token.encode()
         self._max_body = max_body
         self._port = port
+        self._silent_seconds = silent_seconds
         self._body_seconds = body_seconds
         self._most = most
         self._running = 0
@@ -139,11 +144,15 @@ class Guard:
         body = bytearray()
         size = 0
         fits = _declared(scope["headers"]) <= self._max_body
+        end = time.monotonic() + self._body_seconds
         while True:
+            left = end - time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), self._body_seconds)
+                message = await asyncio.wait_for(receive(), min(left, self._silent_seconds))
             except TimeoutError:
-                words = f"nothing of the body came for {self._body_seconds:g} seconds"
+                words = f"nothing of the body came for {self._silent_seconds:g} seconds"
+                if left < self._silent_seconds:
+                    words = f"the body was not there whole after {self._body_seconds:g} seconds"
                 raise RefusedError("daemon.unavailable", words, 408) from None
             if message["type"] != "http.request":
                 return None

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +22,9 @@ try:
     import uvicorn
 except ImportError as error:
     raise MissingExtraError(error, "serve") from error
+
+from ebbtide.daemon.patience import ClientConnection
+from ebbtide.serving import OrderlyServer
 
 __all__ = ["Daemon", "Settings"]
 
@@ -60,7 +60,7 @@ class Daemon:
     """The single writer of a store, for several processes.
 
     Example:
-        Serve until the process is told to stop (SIGTERM or SIGINT)::
+        Serve until the process is told to stop (SIGTERM, SIGINT or SIGHUP)::
 
             Daemon(Settings(Path("memory.db"))).run(print)
     """
@@ -76,7 +76,7 @@ class Daemon:
             raise ConfigError(message, "config.range")
         self._settings = settings
         self._host = loopback(settings.host)
-        self._server: _Server | None = None
+        self._server: OrderlyServer | None = None
         self._stopping = False
 
     def run(self, ready: Callable[[str], None] | None = None) -> None:
@@ -134,7 +134,7 @@ class Daemon:
             max_body=self._settings.max_body,
             port=address.port,
         )
-        self._server = _Server(app, lambda: ready and ready(address.name))
+        self._server = OrderlyServer(_config(app), lambda: ready and ready(address.name))
         self._server.should_exit = self._stopping
         try:
             await self._server.serve(sockets=[address.listener])
@@ -142,48 +142,22 @@ class Daemon:
             await service.close()
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn without what does not belong on loopback, and with an orderly end."""
-
-    def __init__(self, app: Guard, started: Callable[[], object]) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                access_log=False,
-                date_header=False,
-                http="h11",
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                loop="asyncio",
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=_IDLE_SECONDS,
-                ws="none",
-            )
-        )
-        self._when_started = started
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._when_started()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        # Uvicorn's own raises the signal anew when it has stopped, and with SIGTERM
-        # the process would end before the store is closed.
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            loop.add_signal_handler(number, self.handle_exit, number, None)
-        try:
-            yield
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
+def _config(app: Guard) -> uvicorn.Config:
+    """Uvicorn without what does not belong on loopback."""
+    return uvicorn.Config(
+        app,
+        access_log=False,
+        date_header=False,
+        http=ClientConnection,
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        loop="asyncio",
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_IDLE_SECONDS,
+        ws="none",
+    )
 
 
 def _beside(store: Path, ending: str) -> Path:
