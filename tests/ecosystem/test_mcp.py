@@ -6,6 +6,7 @@ import asyncio
 import http.client
 import json
 import queue
+import signal
 import socket
 import subprocess
 import sys
@@ -286,6 +287,33 @@ def test_over_stdio(store_path: Path) -> None:
     asyncio.run(main())
     with Memory.open(store_path, namespace="ana") as memory:
         assert [turn.text for turn in memory.turns()] == ["I live in Porto now."]
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_signal_ends_it_over_stdio(store_path: Path, number: signal.Signals, status: int) -> None:
+    """Although a thread waits for the client's next line."""
+    client = {"name": "client", "version": "1"}
+    about = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    with subprocess.Popen(
+        [*COMMAND, "--store", str(store_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(hello) + "\n")
+        process.stdin.flush()
+        assert "ebbtide" in process.stdout.readline()
+        process.send_signal(number)
+        try:
+            assert process.wait(60) == status
+        finally:
+            process.kill()
+    # A store that was closed has no log beside it.
+    assert not store_path.with_name(f"{store_path.name}-wal").exists()
 
 
 @contextmanager

@@ -32,7 +32,10 @@ def test_an_address_that_cannot_be_used(
     assert "ERROR" not in said
 
 
-def test_it_says_where_it_serves_once_clients_can_connect(store_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_it_says_where_it_serves_once_clients_can_connect(
+    store_path: Path, number: signal.Signals, status: int
+) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -44,5 +47,7 @@ def test_it_says_where_it_serves_once_clients_can_connect(store_path: Path) -> N
         assert f"http://127.0.0.1:{port}/mcp" in said
         with socket.create_connection(("127.0.0.1", port), timeout=30):
             pass
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        process.send_signal(number)
+        assert process.wait(60) == status
+    # A store that was closed has no log beside it.
+    assert not store_path.with_name(f"{store_path.name}-wal").exists()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -72,7 +75,26 @@ def mcp(
         def say() -> None:
             stderr().print(where, soft_wrap=True)
 
-        serve(memory, http=http, host=host, port=port, read_only=read_only, ready=say)
+        with nullcontext() if http else _leaving(memory):
+            serve(memory, http=http, host=host, port=port, read_only=read_only, ready=say)
+
+
+def _leaving(memory: Memory | RemoteMemory) -> AbstractContextManager[None]:
+    """What tells the process to end closes the memory and ends it at once.
+
+    A thread waits for the client's next line, and Python would wait for that thread.
+    """
+    from ebbtide.threads import when_told_to_end
+
+    def leave(number: int, _: object) -> None:
+        status = 1
+        try:
+            memory.close()
+            status = 130 if number == signal.SIGINT else 0
+        finally:
+            os._exit(status)
+
+    return when_told_to_end(leave)
 
 
 def _meant(

@@ -159,7 +159,10 @@ def serve(
     read_only: bool = False,
     ready: Callable[[], object] | None = None,
 ) -> None:
-    """Serve a memory until the client goes away (stdio) or the process is stopped (HTTP).
+    """Serve a memory until the client goes away (stdio) or a signal ends it (HTTP).
+
+    Over HTTP this function returns then, so that the memory can be closed; after Ctrl-C
+    with ``KeyboardInterrupt``.
 
     Args:
         memory: The memory.
@@ -179,13 +182,16 @@ def serve(
         return
     import uvicorn
 
+    from ebbtide.serving import OrderlyServer
+
     app = server.streamable_http_app(host=host)
     # Bound here: where it cannot, uvicorn would end the process with a status of its own.
     with listening(host, port) as sockets:
-        if ready is not None:
-            ready()
-        settings = uvicorn.Config(app, log_level="warning", loop="asyncio")
-        uvicorn.Server(settings).run(sockets)
+        settings = uvicorn.Config(app, http="h11", log_level="warning", loop="asyncio")
+        running = OrderlyServer(settings, ready or (lambda: None))
+        running.run(sockets)
+    if running.interrupted:
+        raise KeyboardInterrupt
 
 
 def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
