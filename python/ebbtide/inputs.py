@@ -22,6 +22,7 @@ __all__ = [
     "checked_text",
     "filters_for_core",
     "interaction_id_of",
+    "metadata_wanted",
     "positive",
     "prepare",
     "query_moment",
