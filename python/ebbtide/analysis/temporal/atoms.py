@@ -62,7 +62,9 @@ _NOT_A_COUNT = (
     r"months|years|hours|minutes|steps|points|dollars|euros|words|pages|calories|degrees|"
     r"views|followers|users|meters|metres|feet|pounds|bucks|lines|items)\b)"
 )
-_PREFIX_WEEKDAY = r"(?:\b" + WEEKDAY.replace("?P<weekday>", "?:") + r"\b\.?,?\s+(?:the\s+)?)?"
+_PREFIX_WEEKDAY = (
+    r"(?:\b" + WEEKDAY.replace("?P<weekday>", "?:") + r"\b(?:(?<!day)\.)?,?\s+(?:the\s+)?)?"
+)
 _TH = r"(?:st|nd|rd|th)"
 
 _ISO = lazy(

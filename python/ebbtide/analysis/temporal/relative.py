@@ -75,19 +75,25 @@ _WITHIN = lazy(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
 _DAY_OF_WEEK = lazy(
     r"(?<!['’\w-])(?:(?P<mod>last|this\s+past|past|this\s+coming|coming|this|next|on|by|until|till|"
     r"since|before|after|from)\s+)?"
-    rf"(?P<name>{WEEKDAY})\b\.?(?!['’]?s\b\s+(?:off|are|were)\b)"
+    # The full stop of a short name ("Tues."), not that of a sentence.
+    rf"(?P<name>{WEEKDAY})\b(?:(?<!day)\.(?!\s+(?-i:[A-Z])))?(?!['’]?s\b\s+(?:off|are|were)\b)"
     rf"(?P<part>{PART_OF_DAY}\b(?!s))?(?:\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?",
     _I,
 )
 _WEEK_DAY = lazy(
     rf"\b(?P<week>last|this|next)\s+week(?:,|\s+on)?\s+(?P<name>{WEEKDAY})\b{PART_OF_DAY}?", _I
 )
+# Words that belong to the day; others ("on") are prepositions.
+_OF_THE_DAY = frozenset({"last", "this past", "past", "this coming", "coming", "this", "next"})
 _SKIP_BEFORE = lazy(
     r"(?:\b(?:every|each|most|all|a|an|one|some|any|per|another|other|random|typical|usual)\s+|"
+    r"\b(?:every|each|most)\s+[A-Za-z]+day\s+(?:and|or)\s+|"
     r"(?<![.!?:,;\n])(?<!^)\s[A-Z][a-z]+\s+)$"
 )
 _ALONE = lazy(rf"(?![ \t*]*:){BREAK}")
 _NTH_BEFORE = lazy(r"\b(?:first|second|third|fourth|fifth|1st|2nd|3rd|4th)\s+$", _I)
+_NAME_GOES_ON = lazy(r"[^\S\n](?:[A-Z][a-z]|the 13)|\.[a-z]")
+_CLAUSE_START = lazy(r"(?:^|[.!?,;:\n(—–-]|\b(?:and|but|so|then|that|because|when))\s*$", _I)
 _CONNECTORS = lazy(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
 
 
@@ -268,7 +274,7 @@ class _Finder:
             else:
                 day = self._weekday(weekday, word, tense)
             found = self.atom(match, day, day, "day")
-            if word not in {"last", "this past", "past", "this coming", "coming", "this", "next"}:
+            if word not in _OF_THE_DAY:
                 # Prepositions belong to the composition, not to the atom.
                 found.start = match.start("name")
             yield found
@@ -287,6 +293,18 @@ class _Finder:
             return self._coming(weekday, today=False)
         return self._latest(weekday)
 
+    def _name_goes_on(self, match: re.Match[str], word: str, before: str) -> bool:
+        """Whether a name begins with it: "Wednesday Addams", "the hotel on Friday Harbor".
+
+        In "Last Friday Ben came", and in "On Friday Ben came" where a clause begins,
+        another name follows.
+        """
+        if _NAME_GOES_ON.match(self.text, match.end()) is None:
+            return False
+        if word in _OF_THE_DAY:
+            return False
+        return not word or _CLAUSE_START.search(before) is None
+
     def _is_weekday(self, match: re.Match[str], word: str) -> bool:
         name = match.group("weekday")
         short = len(name) <= 5
@@ -300,7 +318,7 @@ class _Finder:
             return False
         if word in {"on", "from", "by"} and re.match(r"s\b", after):
             return False
-        if re.match(r"\s(?:[A-Z][a-z]|the 13)", self.text[match.end() : match.end() + 7]):
+        if self._name_goes_on(match, word, before):
             return False
         if word or match.group("part") or match.group("week"):
             return True
