@@ -88,7 +88,12 @@ _MONTH_DAY = lazy(
     _I,
 )
 _MONTH_YEAR = lazy(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
-_MONTH_ONLY = lazy(rf"(?:\b(?P<mod>last|this past|this|next)\s+)?\b{MONTH}\b\.?(?!['’]s\b)", _I)
+_MONTH_ONLY = lazy(
+    rf"(?:\b(?P<mod>last|this past|this|next)\s+)?\b{MONTH}\b"
+    # The full stop of a short name ("Sept."), not that of a sentence.
+    r"(?:(?<=jan|feb|mar|apr|jun|jul|aug|sep|ept|oct|nov|dec)\.(?!\s+(?-i:[A-Z])))?(?!['’]s\b)",
+    _I,
+)
 _YEAR_ONLY = lazy(rf"(?<![\w$€£.,#/:-]){YEAR}(?![\d/:%-]|[.,]\d|s\b){_NOT_A_COUNT}")
 _DECADE = lazy(
     r"(?<![\w$.])(?:(?:the\s+)?(?P<century>1[89]|20)(?P<tens>\d0)['’]?s|"

@@ -54,7 +54,8 @@ _IN = lazy(
 )
 _FROM_NOW = lazy(rf"\b{NUMBER}\s+{UNIT}\s+from\s+(?:now|today)\b", _I)
 _NOT_AHEAD = lazy(
-    r"(?:times?|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$", _I
+    r"(?:times?|\dx|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$",
+    _I,
 )
 _WINDOW = lazy(
     r"(?:\b(?:for|over|during|in|within|throughout|across)\s+)?\b(?:the|these|this)?\s*"
@@ -94,6 +95,8 @@ _ALONE = lazy(rf"(?![ \t*]*:){BREAK}")
 _NTH_BEFORE = lazy(r"\b(?:first|second|third|fourth|fifth|1st|2nd|3rd|4th)\s+$", _I)
 _NAME_GOES_ON = lazy(r"[^\S\n](?:[A-Z][a-z]|the 13)|\.[a-z]")
 _CLAUSE_START = lazy(r"(?:^|[.!?,;:\n(—–-]|\b(?:and|but|so|then|that|because|when))\s*$", _I)
+# "I booked a table for Saturday", but "thanks for Saturday".
+_FOR = lazy(r"(?<!thanks)(?<!thank you)(?<!sorry)\s+for\s+$", _I)
 _CONNECTORS = lazy(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
 
 
@@ -268,7 +271,10 @@ class _Finder:
                 continue
             weekday = WEEKDAYS[match.group("weekday").lower()]
             week = match.group("week")
-            tense = tense_near(self.text, *match.span())
+            # Without the preposition: "is on" Friday is a tense cue.
+            tense = tense_near(self.text, match.start("name"), match.end())
+            if not word and _FOR.search(self.text[max(0, match.start() - 16) : match.start()]):
+                tense = "future"
             if week:
                 day = self._in_week(weekday, week.lower())
             else:
@@ -289,7 +295,7 @@ class _Finder:
         if word == "this":
             past = tense == "past"
             return self._in_week(weekday, "this") if past else self._coming(weekday, today=True)
-        if tense == "future" or word in {"by", "until", "till"}:
+        if word in {"by", "until", "till"} or (tense == "future" and word != "since"):
             return self._coming(weekday, today=False)
         return self._latest(weekday)
 

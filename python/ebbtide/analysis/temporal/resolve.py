@@ -39,7 +39,8 @@ def resolve_times(text: str, anchor: datetime | None) -> tuple[TimeExpression, .
     last summer               the latest summer that is over: June-August 2022
     last Friday               the latest before the anchor: 5 May
     next Friday               Friday of the next week: 19 May; "this": 12 May
-    on Friday                 5 May; 12 May where the sentence is about the future
+    on Friday                 5 May; 12 May where the sentence is about what is to come
+                              ("my exam is on Friday", "call me on Friday")
     two days/weeks ago        the day 8 May; the week 24-30 April
     two months/years ago      the month March 2023; the year 2021
     a few years ago           2 to 5 years ago: 2018-2021 (several: 3 to 7)

@@ -2,7 +2,10 @@
 
 "On Tuesday" and "in May" name a day or month without saying which one. The
 nearest tense word of the same sentence decides; a tagger is not needed for that
-and would cost more than everything else here.
+and would cost more than everything else here. Where there is none, words of the
+present tense that speak of a plan do ("my flight leaves on Sunday", "call me on
+Friday"): they are nouns or tell of feelings too often to be weighed against a
+word of the past.
 """
 
 from __future__ import annotations
@@ -13,18 +16,36 @@ from ebbtide.analysis.patterns import lazy
 
 __all__ = ["tense_near"]
 
+# What is entered in a calendar: "I have an exam on Monday".
+_EVENT = (
+    r"appointments?|meetings?|exams?|tests?|class(?:es)?|lessons?|flights?|interviews?|calls?|"
+    r"dates?|deadlines?|dinner|lunch|breakfast|brunch|party|parties|reservations?|bookings?|"
+    r"rehearsals?|practice|sessions?|check-?ups?|surgery|visits?|concerts?|gigs?|shows?|games?|"
+    r"match(?:es)?|races?|trips?|tickets?|plans?|events?|shifts?|presentations?|workshops?|"
+    r"conferences?|weddings?|trains?|bus(?:es)?|days? off"
+)
+_ITS = r"(?:an?|my|our|his|her|their|the|another|this|that|two|three|some|any|no)"
+_SET = r"(?:closed|booked|scheduled|planned|reserved|expected|invited)"
+_DATE = (
+    r"(?=(?:the )?\d|mon|tue|wed|thu|fri|sat|sun|"
+    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+)
 _FUTURE = (
     r"will|won't|won’t|shall|gonna|wanna|going to|plan(?:s|ning)?|hop(?:e|es|ing) to|"
     r"look(?:ing)? forward|can't wait|can’t wait|upcoming|want(?:s)? to|let's|let’s|see you|"
     r"should|due (?!to\b)|deadline|scheduled for|appointment is|tomorrow|starts?|begins?|"
-    r"is (?:on|in|at)|are (?:on|in|at)|"
-    r"(?:am|are|is) (?!been|having|being|feeling|loving|doing)(?:[a-z]+ )?[a-z]+ing"
+    rf"is (?:on|in|at)|are (?:on|in|at)|(?:am|are|is) {_SET}|"
+    r"(?:am|are|is) (?!been|having|being|feeling|loving|doing)(?:[a-z]+ )?[a-z]+ing|"
+    rf"(?:have|has|(?:i|we|they|you)['’]ve|s?he['’]s)(?: got)?"
+    rf"(?: {_ITS}(?: (?!of\b|from\b|about\b|after\b)[\w'’-]+){{0,3}}?)? (?:{_EVENT})"
 )
 _FUTURE_CLITIC = (
-    r"['’]ll\b|['’](?:m|re|s) (?!been|having|being|feeling|loving|doing)"
+    rf"['’]ll\b|['’](?:m|re|s) {_SET}\b|['’]s (?:on|in|at) {_DATE}|"
+    r"['’](?:m|re|s) (?!been|having|being|feeling|loving|doing)"
     r"(?:(?:also|just|really|all|actually|still) )?[a-z]+ing\b"
 )
 _PAST = (
+    r"earlier in|"
     r"was|were|wasn't|weren't|did|didn't|had|went|got|took|made|saw|came|met|bought|found|told|"
     r"said|gave|left|ran|won|ate|drove|flew|spent|began|wrote|been|gone|done|seen|thought|"
     r"taught|felt|kept|lost|sold|paid|sent|became|brought|held|heard|broke|chose|fell|grew|"
@@ -33,8 +54,43 @@ _PAST = (
     r"scared|hundred|sacred|wicked|naked|succeed|proceed|exceed|supposed|embed)[a-z]{2,}ed"
 )
 _CUE = lazy(
-    rf"\b(?P<past>was|were|did|had) (?:planning|going to|supposed|scheduled)\b"
+    r"\b(?P<past>(?:was|were|did|had) (?:planning|going to|supposed|scheduled)|"
+    r"did(?:n['’]t)? (?:\w+ )?have)\b"
     rf"|\b(?P<future>{_FUTURE})\b|(?P<clitic>{_FUTURE_CLITIC})|\b(?P<past2>{_PAST})\b",
+    re.IGNORECASE,
+)
+
+_WHO = r"(?:i|we|you|he|she|they|it|everyone|everybody|anyone|(?:the|my|our|his|her|your) \w+)"
+_FREE = (
+    r"(?:not |also |all |still |fully )?(?:free|off|busy|away|closed|open|available|fine|ok|okay|"
+    r"good|perfect|best|better|on (?:vacation|holiday|leave|duty|call)|out of (?:town|office))"
+)
+_GO = (
+    r"(?:go|fly|leave|arrive|depart|travel|return|head|move|drive|sail|land|meet|play|perform|"
+    r"present|work|train|race|compete|check (?:in|out)|get (?:back|home|paid|married)|come back|"
+    r"turn \d+)"
+)
+_GOES = (
+    r"(?:goes|flies|leaves|arrives|departs|travels|returns|moves|lands|opens|closes|ends|expires|"
+    r"renews|finishes|resumes|launches|visits|plays|meets|works|takes place|"
+    r"comes (?:back|home|over|out)|gets (?:back|home|married))"
+)
+_DO = (
+    r"(?:call|text|email|phone|ring|message|meet|join|visit|book|reserve|schedule|cancel|bring|"
+    r"send|buy|order|pick|drop|come|stop|swing|return|submit|pay|prepare|set|add|wake|wait|"
+    r"remind (?:me|us|him|her|them)(?! (?:of|about|what|who|whom|where|when|why|how|which)\b))"
+)
+_PRESENT = lazy(
+    r"\b(?:needs? to|(?:have|has) (?:got )?to (?!say|admit|tell|confess|share|ask)|must (?!have\b)|"
+    rf"(?:can|could|would) {_WHO} (?!have\b|remember|recall|tell|believe|imagine|explain|see\b)|"
+    r"(?:i|we|they|he|she|you) can (?!(?:\w+ )?(?:see|hear|feel|tell|imagine|relate)\b)|"
+    r"(?:cannot|can['’]t) (?!believe|imagine|stop|help|get over)|"
+    rf"(?:am|is|are|isn['’]t|aren['’]t) (?:{_WHO} )?{_FREE}\b|"
+    rf"(?:do|does|don['’]t|doesn['’]t) {_WHO} (?:have|need|{_GO})\b|"
+    rf"(?:i|we|they|you) (?:also )?{_GO}\b|{_GOES}\b|"
+    rf"(?:how|what) about (?:on )?{_DATE}|(?:appointment|reservation)\b)"
+    rf"|['’](?:s|m|re) {_FREE}\b"
+    rf"|(?:^\W*|[:,]\s+|\b(?:and|then|so|also|just|or|please)\s+){_DO}\b",
     re.IGNORECASE,
 )
 _SENTENCE_END = lazy(r"[.!?;](?=\s)|\n")
@@ -62,4 +118,6 @@ def tense_near(text: str, start: int, end: int) -> str:
         kind = "future" if match.group("future") or match.group("clitic") else "past"
         if best is None or distance < best[0]:
             best = distance, kind
-    return best[1] if best else "none"
+    if best is not None:
+        return best[1]
+    return "future" if _PRESENT.search(text[low:high]) else "none"
