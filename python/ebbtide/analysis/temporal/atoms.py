@@ -41,7 +41,8 @@ class Atom:
         grain: As in ``TimeExpression``.
         weak: Empty, or the kind of context that it needs to count as a date.
         build: For a date without a year: its range in a given year.
-        kind: ``calendar``, ``relative``, ``duration`` or ``composed``.
+        kind: ``calendar``, ``relative``, ``weekday`` (no more than its name says which),
+            ``duration`` or ``composed``.
     """
 
     start: int

@@ -14,6 +14,7 @@ from ebbtide.analysis.patterns import LazyPattern, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom
 from ebbtide.analysis.temporal.relative import shift
+from ebbtide.analysis.temporal.tense import tense_near
 from ebbtide.analysis.temporal.vocabulary import (
     NUMBER,
     ORDINALS,
@@ -131,6 +132,8 @@ def _pair(text: str, one: Atom, two: Atom) -> Atom | None:
     if opener is None and not _plain_range(one, two):
         return None
     first, last = _align(one, two)
+    if two.kind == "weekday" and one.grain == "day" and first and last and first > last:
+        first, last = _within_a_week(text, one, two)
     if first is None or last is None or first > last:
         return None
     start = one.start - (len(before) - opener.start()) if opener else one.start
@@ -138,8 +141,16 @@ def _pair(text: str, one: Atom, two: Atom) -> Atom | None:
 
 
 def _plain_range(one: Atom, two: Atom) -> bool:
-    """Without "from" only two like dates make a range: May to July, 2019–2021."""
-    return one.grain == two.grain and one.kind == two.kind == "calendar"
+    """Without "from" only two like dates make a range: May to July, Monday to Friday."""
+    return one.grain == two.grain and one.kind == two.kind and one.kind in {"calendar", "weekday"}
+
+
+def _within_a_week(text: str, one: Atom, two: Atom) -> dates.Range:
+    """From Monday to Friday, where the latest Friday was before the latest Monday."""
+    first, last = _ends(one)[0], _ends(two)[1]
+    if one.kind == "weekday" and tense_near(text, one.start, two.end) == "past":
+        return last - timedelta(days=(last - first).days % 7), last
+    return first, first + timedelta(days=(last - first).days % 7)
 
 
 def _align(one: Atom, two: Atom) -> tuple[date | None, date | None]:

@@ -92,6 +92,7 @@ _SKIP_BEFORE = lazy(
     r"(?<![.!?:,;\n])(?<!^)\s[A-Z][a-z]+\s+)$"
 )
 _ALONE = lazy(rf"(?![ \t*]*:){BREAK}")
+_THROUGH = lazy(rf"\s+(?:through|thru)\s+{WEEKDAY}\b", _I)
 _NTH_BEFORE = lazy(r"\b(?:first|second|third|fourth|fifth|1st|2nd|3rd|4th)\s+$", _I)
 _NAME_GOES_ON = lazy(r"[^\S\n](?:[A-Z][a-z]|the 13)|\.[a-z]")
 _CLAUSE_START = lazy(r"(?:^|[.!?,;:\n(—–-]|\b(?:and|but|so|then|that|because|when))\s*$", _I)
@@ -283,6 +284,7 @@ class _Finder:
             if word not in _OF_THE_DAY:
                 # Prepositions belong to the composition, not to the atom.
                 found.start = match.start("name")
+                found.kind = "relative" if week else "weekday"
             yield found
 
     def _weekday(self, weekday: int, word: str, tense: str) -> date:
@@ -329,8 +331,8 @@ class _Finder:
         if word or match.group("part") or match.group("week"):
             return True
         # A bare name stands alone: no heading ("Monday:"), no compound ("Sunday roast").
-        alone = _ALONE.match(self.text, match.end()) is not None
-        return name[0].isupper() and alone and _NTH_BEFORE.search(before) is None
+        alone = _ALONE.match(self.text, match.end()) or _THROUGH.match(self.text, match.end())
+        return name[0].isupper() and alone is not None and _NTH_BEFORE.search(before) is None
 
 
 def relative_atoms(text: str, anchor: datetime) -> Iterator[Atom]:
