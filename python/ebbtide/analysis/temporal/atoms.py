@@ -24,7 +24,7 @@ from ebbtide.analysis.temporal.vocabulary import (
     parse_year,
 )
 
-__all__ = ["Atom", "calendar_atoms", "choose"]
+__all__ = ["Atom", "calendar_atoms", "choose", "month_day"]
 
 Build = Callable[[int], dates.Range]
 
@@ -121,6 +121,7 @@ _HOLIDAY = lazy(
     _I,
 )
 _THE_NTH = lazy(rf"\bthe\s+{DAY}{_TH}(?:\s+of\s+(?P<mod>this|last|next|the)\s+month|{BREAK})", _I)
+_BORN = lazy(r"\bborn\s+(?:[\w'’]+\s+){0,3}?(?:in|on|around|at|during)\s+(?:the\s+)?$", _I)
 _BREAK = lazy(BREAK)
 _AMBIGUOUS_MONTHS = {"march", "april", "may", "june", "august"}
 
@@ -191,18 +192,24 @@ class _Finder:
     ) -> Iterator[Atom]:
         """An atom for a date that recurs every year, its year given or chosen."""
         start, end = match.span()
+        born = modifier is None and _BORN.search(self.text[max(0, start - 48) : start])
         if year is not None:
             try:
                 first, last = build(year)
             except (ValueError, OverflowError):
+                # "31 April 2024" is no date, nor is the "April 2024" in it.
+                yield Atom(start, end, None, None, grain, "never")
                 return
             yield Atom(start, end, first, last, grain, weak)
-        elif self.anchor is not None:
+        elif self.anchor is not None and not born:
             chosen = choose(build, self.anchor, modifier or self.tense(match))
             if chosen is not None:
                 yield Atom(start, end, *chosen, grain, weak, None if modifier else build)
+            elif match.groupdict().get("th"):
+                yield Atom(start, end, None, None, grain, "never")
         else:
-            # Kept without a year: a range may lend it one ("May to July 2021").
+            # Kept without a year, as is "born in June", which nobody says of the latest
+            # June: a range may lend it one ("May to July 2021").
             yield Atom(start, end, None, None, grain, weak or "year", build)
 
     def numeric(self) -> Iterator[Atom]:
@@ -351,21 +358,31 @@ class _Finder:
             tense = {"last": "last", "next": "next", "this": "this", "the": "this"}.get(
                 word, self.tense(match)
             )
-            found = _month_day(self.anchor, day, tense)
+            found = month_day(self.anchor, day, tense)
             if found is not None:
                 weak = "" if word else "nth"
                 yield Atom(*match.span(), found, found, "day", weak)
 
 
-def _month_day(anchor: date, day: int, tense: str) -> date | None:
+def month_day(anchor: date, day: int, tense: str, weekday: int | None = None) -> date | None:
+    """The day of that number in one of the months around the anchor, as the tense points.
+
+    Args:
+        anchor: The turn's day.
+        day: 1 to 31.
+        tense: ``past``, ``future`` or ``none``; ``last``, ``this`` or ``next`` month.
+        weekday: Which weekday it has to be, if it has to.
+    """
     offsets = {"last": [-1], "next": [1], "this": [0]}.get(tense, [-2, -1, 0, 1, 2])
     options = []
     for offset in offsets:
         month = dates.add_months(anchor.replace(day=1), offset)
         try:
-            options.append(month.replace(day=day))
+            option = month.replace(day=day)
         except ValueError:
             continue
+        if weekday is None or option.weekday() == weekday:
+            options.append(option)
     if tense == "past":
         options = [option for option in options if option <= anchor][-1:]
     elif tense == "future":

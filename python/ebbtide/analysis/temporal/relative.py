@@ -8,10 +8,12 @@ from datetime import date, datetime, timedelta
 
 from ebbtide.analysis.patterns import LazyPattern, lazy
 from ebbtide.analysis.temporal import dates
-from ebbtide.analysis.temporal.atoms import Atom
+from ebbtide.analysis.temporal.atoms import Atom, month_day
 from ebbtide.analysis.temporal.tense import tense_near
 from ebbtide.analysis.temporal.vocabulary import (
     BREAK,
+    DAY,
+    MONTH,
     NUMBER,
     PART_OF_DAY,
     UNIT,
@@ -42,6 +44,11 @@ _PERIOD = lazy(
 _BEFORE_LAST = lazy(
     rf"\b(?:the\s+)?(?:(?P<unit>week|weekend|month|year)|{WEEKDAY})\s+before\s+last\b", _I
 )
+_AFTER_NEXT = lazy(
+    rf"\b(?:the\s+)?(?:(?P<unit>week|weekend|month|year)|{WEEKDAY})\s+after\s+next\b"
+    r"(?!\s+(?:week|weekend|month|year)\b)",
+    _I,
+)
 _THE_WEEKEND = lazy(r"\b(?:over|on|at|during)\s+the\s+weekend\b", _I)
 _THE_PERIOD = lazy(r"\bthe\s+(?P<unit>week|month|year)\b", _I)
 _AGO = lazy(
@@ -49,9 +56,7 @@ _AGO = lazy(
     r"(?:ago|back)\b(?!\s+(?:to|home|together)\b)(?:\s+(?:today|now))?",
     _I,
 )
-_IN = lazy(
-    rf"\bin\s+(?:the\s+next\s+)?{NUMBER}\s+{UNIT}(?P<time>['’]?\s+time)?\b(?!\s+(?:old|of)\b|-)", _I
-)
+_IN = lazy(rf"\bin\s+{NUMBER}\s+{UNIT}(?P<time>['’]?\s+time)?\b(?!\s+(?:old|of)\b|-)", _I)
 _FROM_NOW = lazy(rf"\b{NUMBER}\s+{UNIT}\s+from\s+(?:now|today)\b", _I)
 _NOT_AHEAD = lazy(
     r"(?:times?|\dx|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$",
@@ -84,6 +89,11 @@ _DAY_OF_WEEK = lazy(
 _WEEK_DAY = lazy(
     rf"\b(?P<week>last|this|next)\s+week(?:,|\s+on)?\s+(?P<name>{WEEKDAY})\b{PART_OF_DAY}?", _I
 )
+_DAY_AND_NUMBER = lazy(
+    rf"(?:\b(?P<mod>on|by|until|till|since|before|after|from)\s+)?\b(?P<name>{WEEKDAY})\b,?\s+the\s+"
+    rf"{DAY}(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?{MONTH}\b)",
+    _I,
+)
 # Words that belong to the day; others ("on") are prepositions.
 _OF_THE_DAY = frozenset({"last", "this past", "past", "this coming", "coming", "this", "next"})
 _SKIP_BEFORE = lazy(
@@ -98,6 +108,8 @@ _NAME_GOES_ON = lazy(r"[^\S\n](?:[A-Z][a-z]|the 13)|\.[a-z]")
 _CLAUSE_START = lazy(r"(?:^|[.!?,;:\n(—–-]|\b(?:and|but|so|then|that|because|when))\s*$", _I)
 # "I booked a table for Saturday", but "thanks for Saturday".
 _FOR = lazy(r"(?<!thanks)(?<!thank you)(?<!sorry)\s+for\s+$", _I)
+_TODAY_IS = lazy(r"(?:\btoday(?:\s+is|['’]s|,|\s*\()|\bit(?:\s+is|['’]s))\s*$", _I)
+_IS_TODAY = lazy(r",?\s+today\b", _I)
 _CONNECTORS = lazy(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
 
 
@@ -181,6 +193,16 @@ class _Finder:
             else:
                 day = self._latest(WEEKDAYS[match.group("weekday").lower()]) - timedelta(days=7)
                 yield self.atom(match, day, day, "day")
+        for match in _AFTER_NEXT.finditer(self.text):
+            unit = (match.group("unit") or "").lower()
+            if unit == "weekend":
+                first, last = (day + timedelta(weeks=2) for day in dates.weekend_of(self.day))
+                yield self.atom(match, first, last, "weekend")
+            elif unit:
+                yield self.atom(match, *dates.period(self.day, unit, 2))
+            else:
+                day = self._in_week(WEEKDAYS[match.group("weekday").lower()], "next")
+                yield self.atom(match, day + timedelta(days=7), day + timedelta(days=7), "day")
 
     def counts(self) -> Iterator[Atom]:
         for match in self.near(_AGO, _AGO_TRIGGER):
@@ -276,7 +298,9 @@ class _Finder:
             tense = tense_near(self.text, match.start("name"), match.end())
             if not word and _FOR.search(self.text[max(0, match.start() - 16) : match.start()]):
                 tense = "future"
-            if week:
+            if weekday == self.day.weekday() and self._is_today(match):
+                day = self.day
+            elif week:
                 day = self._in_week(weekday, week.lower())
             else:
                 day = self._weekday(weekday, word, tense)
@@ -286,6 +310,18 @@ class _Finder:
                 found.start = match.start("name")
                 found.kind = "relative" if week else "weekday"
             yield found
+
+    def numbered_weekdays(self) -> Iterator[Atom]:
+        """Friday the 17th: of the months around, one in which the 17th is a Friday, or none."""
+        for match in _DAY_AND_NUMBER.finditer(self.text):
+            number = int(match.group("day"))
+            if number == 13 and not match.group("mod"):
+                continue  # more often the film
+            tense = tense_near(self.text, match.start("name"), match.end())
+            weekday = WEEKDAYS[match.group("weekday").lower()]
+            day = month_day(self.day, number, tense, weekday)
+            weak = "never" if day is None else ""
+            yield Atom(match.start("name"), match.end(), day, day, "day", weak, kind="relative")
 
     def _weekday(self, weekday: int, word: str, tense: str) -> date:
         if word in {"last", "past", "this past"}:
@@ -300,6 +336,13 @@ class _Finder:
         if word in {"by", "until", "till"} or (tense == "future" and word != "since"):
             return self._coming(weekday, today=False)
         return self._latest(weekday)
+
+    def _is_today(self, match: re.Match[str]) -> bool:
+        """Whether today is said to be that day: "today is Sunday", "it's Monday today"."""
+        return bool(
+            _TODAY_IS.search(self.text[max(0, match.start() - 24) : match.start()])
+            or _IS_TODAY.match(self.text, match.end())
+        )
 
     def _name_goes_on(self, match: re.Match[str], word: str, before: str) -> bool:
         """Whether a name begins with it: "Wednesday Addams", "the hotel on Friday Harbor".
@@ -357,8 +400,9 @@ def _guarded(atoms: Iterator[Atom]) -> Iterator[Atom]:
 
 _RUNS = (
     (lazy(r"yesterday|tomorrow|today|tonight|last|this"), "words"),
-    (lazy(r"week|month|year|decade|before last"), "periods"),
+    (lazy(r"week|month|year|decade|before last|after next"), "periods"),
     (lazy(r"\b(?:ago|back|from now|from today|in)\b"), "counts"),
     (lazy(r"\b(?:last|past|previous|next|coming|within|for|now)\b"), "windows"),
     (lazy(r"mon|tue|wed|thu|fri|sat|sun"), "weekdays"),
+    (lazy(r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+the\s+\d"), "numbered_weekdays"),
 )

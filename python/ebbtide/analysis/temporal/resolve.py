@@ -38,18 +38,24 @@ def resolve_times(text: str, anchor: datetime | None) -> tuple[TimeExpression, .
     last/this/next month      April, May, June 2023; years likewise
     last summer               the latest summer that is over: June-August 2022
     last Friday               the latest before the anchor: 5 May
-    next Friday               Friday of the next week: 19 May; "this": 12 May
+    next Friday               Friday of the next week: 19 May; "this": 12 May; "the
+                              Friday after next": 26 May
     on Friday                 5 May; 12 May where the sentence is about what is to come
                               ("my exam is on Friday", "call me on Friday")
     two days/weeks ago        the day 8 May; the week 24-30 April
     two months/years ago      the month March 2023; the year 2021
     a few years ago           2 to 5 years ago: 2018-2021 (several: 3 to 7)
     in two weeks              the week 22-28 May; not read in a past sentence
+    in the next two weeks     10 to 24 May
     in May, on 8 May          by the sentence's tense the latest that has begun or
-                              the next; without tense words the nearest
+                              the next; without tense words the nearest; of a birth
+                              ("born in May") no year is known
     08/05/2023                month first, unless that number is above 12
-    the 15th                  like "on 8 May", among the neighbouring months
+    the 15th                  like "on 8 May", among the neighbouring months; "Friday the
+                              19th" of those in which it is a Friday
+    30 February 2023          nothing
     since 2021                1 January 2021 to the anchor
+    from Monday to Friday     8 to 12 May; 1 to 5 May in a past sentence
     until/by Friday           to 12 May, from the anchor where it lies ahead
     before/after <date>       open, the date itself not included
     for three years           10 May 2020 to the anchor ("will ... for": ahead)
