@@ -6,12 +6,12 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ebbtide import _core
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.moments import micros_of, moment_of
+from ebbtide.moments import by_its_clock, micros_of, moment_of
 from ebbtide.types import Turn
 
 __all__ = [
@@ -73,6 +73,7 @@ class Prepared:
     metadata: str | None
     received_at: int
     moment: datetime | None
+    """When it was said, on the clock of its stamp."""
 
 
 def shown(value: Any) -> str:
@@ -174,7 +175,8 @@ def _stamp(value: Any) -> tuple[Stamp | None, datetime | None]:
     from ebbtide.analysis.temporal import parse_timestamp
 
     parsed = parse_timestamp(value)
-    return Stamp(parsed.given, micros_of(parsed.utc), parsed.naive), parsed.utc
+    stamp = Stamp(parsed.given, micros_of(parsed.utc), parsed.naive)
+    return stamp, by_its_clock(parsed.utc, parsed.given)
 
 
 def _provenance(value: Any) -> str | None:
@@ -259,13 +261,23 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def query_moment(value: Any, newest_micros: int | None) -> datetime | None:
-    """When a question is asked: as said, or the newest turn's time; never the clock."""
+def query_moment(value: Any, newest: tuple[int, int] | None) -> datetime | None:
+    """When a question is asked: as said, or the newest turn's time; never the machine's clock.
+
+    Args:
+        value: What the caller gave.
+        newest: The newest turn's time in microseconds, and the seconds that its clock is
+            ahead of UTC.
+    """
     if value is not None:
         from ebbtide.analysis.temporal import parse_timestamp
 
-        return parse_timestamp(value).utc
-    return moment_of(newest_micros)
+        parsed = parse_timestamp(value)
+        return by_its_clock(parsed.utc, parsed.given)
+    if newest is None:
+        return None
+    micros, ahead = newest
+    return moment_of(micros).astimezone(timezone(timedelta(seconds=ahead)))
 
 
 def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -163,7 +163,8 @@ class Memory(Reading, Closing):
             role: ``user``, ``assistant``, ``system``, ``tool`` or another label.
             speaker: The speaker's name.
             timestamp: ISO 8601 text, datetime, date or seconds since 1970;
-                without a zone it is read as UTC.
+                without a zone it is read as UTC. Dates in the text are counted from its
+                day in the offset that it has.
             session_id: The session it belongs to.
             external_id: Your own id; a known one makes the call a no-op with
                 ``duplicates=1``.

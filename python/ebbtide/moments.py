@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import overload
 
-__all__ = ["iso_moment", "micros_of", "moment_of"]
+from ebbtide import _core
+
+__all__ = ["by_its_clock", "iso_day", "iso_moment", "micros_of", "moment_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO_DAY = re.compile(r"\d{4}(?:-?\d\d-?\d\d|-?W\d\d(?:-?\d)?)(?:[Tt ]|$)")
@@ -39,3 +41,18 @@ def iso_moment(text: str) -> datetime:
         message = f"not ISO 8601: {text!r}"
         raise ValueError(message)
     return datetime.fromisoformat(text)
+
+
+def by_its_clock(moment: datetime, given: str) -> datetime:
+    """The same moment on the clock of the stamp that was given: in the offset it ends in.
+
+    Args:
+        moment: The moment in UTC.
+        given: The stamp's own words; UTC where they name no offset.
+    """
+    return moment.astimezone(timezone(timedelta(seconds=_core.clock_offset(given))))
+
+
+def iso_day(utc: datetime | None, given: object) -> str | None:
+    """The day of a stored turn by its own clock, ``2023-05-08``, or None where it has none."""
+    return None if utc is None else by_its_clock(utc, str(given)).date().isoformat()

@@ -79,9 +79,9 @@ class Reading:
                 memory has them. None: the preset's limit, cut where the score
                 falls off.
             max_tokens: Most tokens of the turns together; whole turns only.
-            query_time: When it is asked, for "last week" and the like; the
-                newest turn's time by default, never the clock. Turns later than it are still
-                found.
+            query_time: When it is asked, for "last week" and the like, which count from
+                its day in the offset that it has; the newest turn's time by default,
+                never the machine's clock. Turns later than it are still found.
             preset: ``"default"`` or ``"paper"``; the memory's own by default.
             filters: ``role``, ``speaker``, ``session_id``, ``since``, ``until``,
                 ``metadata`` (a mapping of fields that must be equal, as JSON has it:

@@ -33,7 +33,9 @@ class Turn:
         role: ``user``, ``assistant``, ``system``, ``tool`` or another label.
         speaker: The speaker's name, where one is known.
         timestamp: When it was said: ISO 8601 text, a datetime, a date, or
-            seconds since 1970. Stored turns carry it as it was given.
+            seconds since 1970. Stored turns carry it as it was given. Where it has an
+            offset, its day and hour there are what is shown, what "yesterday" counts
+            from and what questions about a day are matched with.
         session_id: The conversation session it belongs to.
         external_id: The caller's own id; the same id twice is one turn.
         provenance: Structured provenance, keys as in the paper's eq. 10.

@@ -47,7 +47,7 @@ class TurnText:
         text: The raw text, exactly as stored.
         role: ``user``, ``assistant``, ``system``, ``tool`` or another label.
         speaker: The speaker's name where one is known.
-        timestamp: When it was said, timezone-aware UTC, where known.
+        timestamp: When it was said, where known: timezone-aware, on the clock of its stamp.
     """
 
     text: str

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ebbtide.cli.output import plain
+from ebbtide.moments import iso_day
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -384,7 +385,7 @@ def _name(turn: Turn) -> str:
 
 
 def _day(turn: Turn) -> str:
-    return "" if turn.utc is None else turn.utc.date().isoformat()
+    return iso_day(turn.utc, turn.timestamp) or ""
 
 
 def _said(turn: Turn) -> Text:

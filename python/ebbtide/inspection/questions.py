@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ebbtide.memory import Memory
+from ebbtide.moments import iso_day
 
 __all__ = ["replayed"]
 
@@ -92,7 +93,7 @@ def _said(number: int, memory: Memory) -> dict[str, Any]:
     return {
         "turn": number,
         "who": turn.speaker or turn.role,
-        "day": None if turn.utc is None else turn.utc.date().isoformat(),
+        "day": iso_day(turn.utc, turn.timestamp),
         "validity": turn.validity,
         "text": text if len(text) <= _TEXT else text[: _TEXT - 1] + "…",
     }

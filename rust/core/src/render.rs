@@ -31,12 +31,18 @@ pub struct Line<'a> {
     pub cut: Option<(usize, usize)>,
 }
 
+/// When it was said on the clock of the stamp that was given, in microseconds.
+pub fn local_micros(t: &StoredTurn) -> Option<i64> {
+    let ahead = t.timestamp.as_deref().map_or(0, calendar::clock_offset);
+    t.utc_micros.map(|at| calendar::on_clock(at, ahead))
+}
+
 /// `[8 May 2023, 1:56 pm] Ana: text`, with what it stands for now.
 pub fn line(l: &Line<'_>, resolve_dates: bool) -> String {
     let t = l.turn;
     let mut out = String::new();
-    if let Some(utc) = t.utc_micros {
-        out.push_str(&format!("[{}] ", calendar::long_form(utc)));
+    if let Some(at) = local_micros(t) {
+        out.push_str(&format!("[{}] ", calendar::long_form(at)));
     }
     match &t.speaker {
         Some(speaker) if t.role == "user" || t.role == "assistant" => out.push_str(speaker),
@@ -68,7 +74,7 @@ pub fn line(l: &Line<'_>, resolve_dates: bool) -> String {
 /// expression, with what the turn stands for now.
 pub fn sentence(l: &Line<'_>, resolve_dates: bool) -> String {
     let t = l.turn;
-    let day = t.utc_micros.map(calendar::day_form).unwrap_or_default();
+    let day = local_micros(t).map(calendar::day_form).unwrap_or_default();
     let who = t.speaker.as_deref().unwrap_or(&t.role);
     let mark = match t.validity {
         Validity::Current => "",

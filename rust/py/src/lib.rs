@@ -140,6 +140,12 @@ fn error_codes() -> Vec<&'static str> {
     Code::ALL.iter().map(|c| c.as_str()).collect()
 }
 
+/// Seconds that the clock of a stamp is ahead of UTC.
+#[pyfunction]
+fn clock_offset(given: &str) -> i32 {
+    ebbtide_core::calendar::clock_offset(given)
+}
+
 /// Tokens of a text by a named counter.
 #[pyfunction]
 fn count_tokens(py: Python<'_>, text: &str, counter: &str) -> PyResult<u32> {
@@ -206,6 +212,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(count_tokens, m)?)?;
     m.add_function(wrap_pyfunction!(weighed, m)?)?;
     m.add_function(wrap_pyfunction!(without_rendered, m)?)?;
+    m.add_function(wrap_pyfunction!(clock_offset, m)?)?;
     m.add_function(wrap_pyfunction!(unit_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(token_vectors, m)?)?;
     kernels::register(m)?;

@@ -302,7 +302,7 @@ impl MemoryHandle {
         self.with(py, |e| Ok(e.speakers()))
     }
 
-    fn newest_time(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+    fn newest_time(&self, py: Python<'_>) -> PyResult<Option<(i64, i32)>> {
         self.with(py, |e| Ok(e.newest_time()))
     }
 

@@ -2,10 +2,10 @@
 //! its evidence does not pass the gates, the whole history is scanned (System 2) and
 //! both are ranked together.
 
-use super::Engine;
 use super::read::{Candidate, Channels, DELIBERATION, FIRST_STAGE, Recall, RecallOptions};
 use super::scan::{Scan, best_by_turn};
 use super::terms::Term;
+use super::{Engine, TurnMeta};
 use crate::calendar;
 use crate::config::Config;
 use crate::error::Result;
@@ -190,7 +190,7 @@ impl Engine {
         let most: f64 = r.answerability_weights.iter().sum();
         let meta = self.turns.get(&c.id);
         let mut dates = meta
-            .and_then(|m| m.utc_micros)
+            .and_then(TurnMeta::local_micros)
             .map(calendar::long_form)
             .unwrap_or_default();
         for time in &c.known.facts.times {

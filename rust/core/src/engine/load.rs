@@ -6,6 +6,7 @@ use super::recent::Recent;
 use super::turns::Turns;
 use super::{Engine, TurnMeta};
 use crate::active::{Active, Entry};
+use crate::calendar::clock_offset;
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::index::{Flat, Inverted};
@@ -257,6 +258,7 @@ impl Engine {
             speaker: turn.speaker.as_deref().map(|s| self.intern(&text::fold(s))),
             session: turn.session_id.as_deref().map(|s| self.intern(s)),
             utc_micros: turn.utc_micros,
+            ahead: turn.timestamp.as_deref().map_or(0, clock_offset),
             archived: turn.state == State::Archived,
             signals: facts.signals,
             social: facts.social,

@@ -44,6 +44,7 @@ pub use tiers::{EpisodeText, Excerpt, FactText};
 pub use wording::{Assignment, Message};
 
 use crate::active::Active;
+use crate::calendar;
 use crate::config::{Archive, Config};
 use crate::error::{Code, Error, Result};
 use crate::index::{Flat, Inverted};
@@ -74,12 +75,21 @@ pub struct TurnMeta {
     pub session: Option<Arc<str>>,
     /// Microseconds since the epoch.
     pub utc_micros: Option<i64>,
+    /// Seconds that the clock of its stamp is ahead of UTC.
+    pub ahead: i32,
     /// Archived rather than active.
     pub archived: bool,
     /// Its signals.
     pub signals: Signals,
     /// Phatic.
     pub social: bool,
+}
+
+impl TurnMeta {
+    /// Its time on the clock of its stamp, in microseconds.
+    pub fn local_micros(&self) -> Option<i64> {
+        self.utc_micros.map(|at| calendar::on_clock(at, self.ahead))
+    }
 }
 
 /// One memory.
@@ -169,13 +179,14 @@ impl Engine {
         names.into_iter().map(str::to_owned).collect()
     }
 
-    /// The newest turn's timestamp, in microseconds since the epoch: the last
-    /// turn in id order that carries one.
-    pub fn newest_time(&self) -> Option<i64> {
+    /// The newest turn's timestamp, in microseconds since the epoch, and the seconds that
+    /// its clock is ahead of UTC: the last turn in id order that carries one.
+    pub fn newest_time(&self) -> Option<(i64, i32)> {
         let skipped = self.gate.skipped().iter().rev();
-        let dated = |(id, t): (&InteractionId, &TurnMeta)| t.utc_micros.map(|at| (*id, at));
+        let dated =
+            |(id, t): (&InteractionId, &TurnMeta)| t.utc_micros.map(|at| (*id, (at, t.ahead)));
         let newest = { skipped }.find_map(dated).max(self.turns.newest_dated());
-        newest.map(|(_, at)| at)
+        newest.map(|(_, time)| time)
     }
 
     /// Tokens of a text by the memory's counter.

@@ -362,7 +362,7 @@ impl Engine {
         // What a filter drops is judged too: the trace shows why it might have been kept.
         let unread = |c: &&mut Candidate| matches!(c.dropped, Some(FIRST_STAGE | "erased"));
         for c in pool.iter_mut().filter(|c| !unread(c)) {
-            let day = judge.day_of(self.meta(c.id).and_then(|m| m.utc_micros));
+            let day = judge.day_of(self.meta(c.id).and_then(TurnMeta::local_micros));
             let cosine = self.flat.similarity(&query.vector, c.id);
             c.answerability = judge.judge(&self.subject(c, day.as_deref(), cosine));
         }

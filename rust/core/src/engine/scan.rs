@@ -287,7 +287,7 @@ impl Engine {
     ) -> Parts {
         let turn = &message.turn;
         let speaker = turn.speaker.as_deref().map(fold);
-        let day = judge.day_of(turn.utc_micros);
+        let day = judge.day_of(render::local_micros(turn));
         let own = facts_of(facts, stems, s, all);
         let subject = features::Subject {
             text: &s.text,

@@ -192,6 +192,7 @@ mod tests {
                 speaker: None,
                 session: None,
                 utc_micros: None,
+                ahead: 0,
                 archived: false,
                 signals: Signals::default(),
                 social: false,

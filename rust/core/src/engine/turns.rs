@@ -125,10 +125,11 @@ impl Turns {
         self.speakers.keys()
     }
 
-    /// The last turn in id order that carries a time, and that time.
-    pub(super) fn newest_dated(&self) -> Option<(InteractionId, i64)> {
+    /// The last turn in id order that carries a time, that time, and its clock.
+    pub(super) fn newest_dated(&self) -> Option<(InteractionId, (i64, i32))> {
         let id = self.timed?;
-        Some((id, self.get(&id)?.utc_micros?))
+        let meta = self.get(&id)?;
+        Some((id, (meta.utc_micros?, meta.ahead)))
     }
 
     /// Places of a turn and of up to `reach` neighbours on each side in its session.
@@ -216,6 +217,7 @@ mod tests {
             speaker: Some(speaker.into()),
             session: Some(session.into()),
             utc_micros,
+            ahead: 0,
             archived: false,
             signals: Signals::default(),
             social: false,
@@ -229,12 +231,12 @@ mod tests {
         turns.insert(4, meta("ben", "a", Some(40)));
         turns.insert(7, meta("ana", "a", None));
         turns.insert(8, meta("ana", "b", None));
-        assert_eq!(turns.newest_dated().map(|d| d.1), Some(40));
+        assert_eq!(turns.newest_dated().map(|d| d.1.0), Some(40));
         assert_eq!((turns.count(3, 8), turns.count(5, 7)), (3, 0));
         assert_eq!(turns.around(1, 2), 0..3);
         assert_eq!(turns.ids(turns.around(3, 2)), [8]);
         turns.remove(&4);
-        assert_eq!(turns.newest_dated().map(|d| d.1), Some(30));
+        assert_eq!(turns.newest_dated().map(|d| d.1.0), Some(30));
         let names: Vec<&str> = turns.speakers().map(|s| &**s).collect();
         assert_eq!(names, ["ana"]);
         assert!(turns.get(&4).is_none());

@@ -127,10 +127,10 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The day that a turn was said on, where the question asks for days.
-    pub fn day_of(&self, utc_micros: Option<i64>) -> Option<String> {
+    /// The day that a turn was said on by its own clock, where the question asks for days.
+    pub fn day_of(&self, local_micros: Option<i64>) -> Option<String> {
         let ranged = self.frame.first.is_some() || self.frame.last.is_some();
-        utc_micros.filter(|_| ranged).map(calendar::iso_day)
+        local_micros.filter(|_| ranged).map(calendar::iso_day)
     }
 
     /// All of them for one candidate.
