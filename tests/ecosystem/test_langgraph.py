@@ -13,7 +13,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 
-from ebbtide import Config, InputError, Store
+from ebbtide import Config, InputError, Memory, Store
 from ebbtide.adapters.langgraph import EbbtideStore
 
 ANA, LUIS = ("users", "ana"), ("users", "luis")
@@ -195,6 +195,24 @@ def test_time_to_live(store_path: Path, cheap: Config, clock: Clock) -> None:
         assert keys(store.search(ANA)) == ["kept"]
     with EbbtideStore.open(store_path, config=cheap, clock=clock) as store:
         assert keys(store.search(ANA)) == ["kept"]
+
+
+def test_items_expire_all_at_once(
+    store: EbbtideStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget, erased = Memory.forget, []
+
+    def noted(memory: Memory, *, ids: list[int]) -> None:
+        erased.append(ids)
+        forget(memory, ids=ids)
+
+    monkeypatch.setattr(Memory, "forget", noted)
+    for n in range(3):
+        store.put(ANA, f"note {n}", {"text": f"Note {n}."}, ttl=5)
+    store.put(ANA, "home", {"text": "I live in Porto."})
+    clock.forward(6)
+    assert keys(store.search(ANA)) == ["home"]
+    assert erased == [[0, 1, 2]]
 
 
 def test_a_time_to_live_beyond_the_calendar_is_for_ever(

@@ -101,6 +101,28 @@ def test_items_are_popped_once_each(memory: Memory) -> None:
     assert [turn.text for turn in memory.turns()] == texts[:4]
 
 
+def test_a_session_is_cleared_at_once(memory: Memory) -> None:
+    session = EbbtideSession("s1", memory)
+    forget, asked = memory.forget, []
+
+    def after_one_went(*, ids: list[int]) -> None:
+        asked.append(ids)
+        if len(asked) == 1:
+            memory.delete(ids[1])
+        forget(ids=ids)
+
+    async def main() -> None:
+        await session.add_items([{"role": "user", "content": f"Item {n}."} for n in range(4)])
+        await EbbtideSession("s2", memory).add_items(ITEMS[:1])
+        await session.clear_session()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "forget", after_one_went)
+        asyncio.run(main())
+    assert asked == [[0, 1, 2, 3], [0, 2, 3]]
+    assert [turn.session_id for turn in memory.turns()] == ["s2"]
+
+
 def _first_only(wait: Callable[[float], int], times: int) -> Callable[[float], object]:
     """Waits the first few times; those who were too late need not do it again."""
     left = iter(range(times))

@@ -48,8 +48,8 @@ class Items:
                 # The process ended between writing an item anew and erasing the old one.
                 replaced.append(self._ids[key])
             self._know(key, number, datetime.fromisoformat(metadata["updated"]), metadata["ttl"])
-        for number in replaced:
-            memory.delete(number)
+        if replaced:
+            memory.forget(ids=replaced)
 
     def __len__(self) -> int:
         """Number of items."""
@@ -67,8 +67,11 @@ class Items:
 
     def expire(self, now: datetime) -> None:
         """Erase the items whose time is over."""
-        for key in [key for key, (end, _) in self._expiry.items() if end <= now]:
-            self.remove(key)
+        over = [key for key, (end, _) in self._expiry.items() if end <= now]
+        if over:
+            self._memory.forget(ids=[self._ids[key] for key in over])
+        for key in over:
+            del self._ids[key], self._expiry[key]
 
     def touch(self, key: str, now: datetime, *, refresh: bool) -> None:
         """Start an item's time to live anew, where it has one."""

@@ -46,9 +46,10 @@ def session_turns(memory: Memory, session_id: str) -> list[Turn]:
 
 
 def clear_session(memory: Memory, session_id: str) -> None:
-    """Erase the turns of a session."""
-    for turn in session_turns(memory, session_id):
+    """Erase the turns of a session, all of them at once."""
+    while ids := [turn.interaction_id or 0 for turn in session_turns(memory, session_id)]:
         try:
-            memory.delete(turn.interaction_id)
-        except NotFoundError:  # by another thread, just now
+            memory.forget(ids=ids)
+            return
+        except NotFoundError:  # one went by another thread, just now
             continue
