@@ -6,8 +6,10 @@ import logging
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reference.stand_ins import scripted
@@ -272,6 +274,66 @@ def test_reindexing_keeps_what_was_stated_and_when(stub: Config, store_path: Pat
     with sqlite3.connect(store_path) as raw:
         assert raw.execute("SELECT count(*) FROM decision").fetchone() == (0,)
     raw.close()
+
+
+def test_reindexing_leaves_what_was_stated_alone(stub: Config) -> None:
+    """Also where the insertion of that moment decides more than it did."""
+    config = stub.replace(capacity={"token_budget": 100000, "pruning_frequency_x": 1})
+    texts = ("v3. plan plan plan plan hello",) * 2 + ("v1. plan hello", "hello", "v0. plan hello")
+    with Memory.in_memory(config=config) as memory:
+        for text in texts:
+            memory.add(f"The port is {text}" if text != "hello" else text, speaker="Ana")
+        memory.relate(0, "supersedes", 1)
+        memory.delete(2)
+        relations = memory.explain(1)["newer"]
+        for _ in range(2):
+            memory.reindex()
+            assert memory.stats()["decisions"]["relate"] == 1
+            assert memory.explain(1)["newer"] == relations
+
+
+def row_sum(*values: Any) -> int:
+    """A row's checksum as the store reckons it, of whole numbers and texts."""
+    sums = 0
+    for value in values:
+        number = isinstance(value, int)
+        data = value.to_bytes(8, "little", signed=True) if number else value.encode()
+        head = bytes([1 if number else 3]) + len(data).to_bytes(8, "little")
+        sums = zlib.crc32(head + data, sums)
+    return sums
+
+
+def test_what_an_earlier_release_noted_is_left_alone_too(stub: Config, store_path: Path) -> None:
+    """Its number is one that an insertion may take."""
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add("The port is v1.", speaker="Ana")
+        memory.add("The port is v2.", speaker="Ana")
+        memory.relate(1, "conflicts_with", 0)
+        memory.relate(1, "invalidates", 0)
+        decisions = memory.explain(0)["decisions"]
+        assert [d["kind"] for d in decisions] == ["supersede", "relate", "relate"]
+    with sqlite3.connect(store_path) as raw:
+        raw.create_function("row_sum", -1, row_sum)
+        (above,) = raw.execute("SELECT min(seq) - 2 FROM decision WHERE kind = 'relate'").fetchone()
+        raw.execute(
+            "UPDATE decision SET seq = seq - ?1, checksum = "
+            "row_sum(key & ((1 << 40) - 1), at, seq - ?1, kind, detail) WHERE kind = 'relate'",
+            [above],
+        )
+    raw.close()
+    fading = stub.replace(temporal_decay={"lambda_base": 3.0})
+    with Store.open(store_path, config=fading) as store:
+        assert store.check() == []
+        memory = store.memory()
+        assert memory.explain(0)["decisions"] == decisions
+        for _ in range(2):
+            memory.reindex()
+            found = memory.explain(0)["decisions"]
+            assert [d["kind"] for d in found] == ["supersede", "tier", "relate", "relate"]
+            assert [d for d in found if d["kind"] != "tier"] == decisions
+            assert store.check() == []
+        memory.relate(1, "corrects", 0)
+        assert memory.explain(0)["decisions"][:4] == found
 
 
 def test_relations_stand_in_one_order(stub: Config, store_path: Path) -> None:

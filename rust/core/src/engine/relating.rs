@@ -5,7 +5,7 @@ use super::Engine;
 use super::decisions::{overruled, related};
 use crate::error::Result;
 use crate::lineage::{Anew, Edge};
-use crate::store::{DecisionLog, DecisionRow, Store};
+use crate::store::{DecisionLog, DecisionRow, Store, stated_seq};
 use crate::types::InteractionId;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,18 +136,23 @@ impl Engine {
         for at in moments {
             let former = rows.remove(&at).unwrap_or_default();
             let mut now = due.remove(&at).unwrap_or_default();
-            let others = former.iter().filter(|row| stays(row, anew, gone));
-            now.extend(others.map(|r| (r.kind.clone(), r.detail.clone())));
-            if { former.iter() }
-                .map(|r| (&r.kind, &r.detail))
-                .eq(now.iter().map(|(k, d)| (k, d)))
-            {
+            let kept = former.iter().filter(|row| stays(row, anew, gone));
+            let (stated, others): (Vec<_>, Vec<_>) = kept.partition(|r| r.kind == "relate");
+            now.extend(others.iter().map(|r| (r.kind.clone(), r.detail.clone())));
+            if { former.iter() }.map(|r| (&r.kind, &r.detail)).eq({
+                let stated = stated.iter().map(|r| (&r.kind, &r.detail));
+                now.iter().map(|(k, d)| (k, d)).chain(stated)
+            }) {
                 continue;
             }
             store.erase_decisions_at(&self.namespace, older, at)?;
             let mut log = DecisionLog::new(store);
+            let key = self.namespace.key(older);
             for (seq, (kind, detail)) in (1..).zip(&now) {
-                log.add(self.namespace.key(older), at, seq, kind, detail)?;
+                log.add(key, at, seq, kind, detail)?;
+            }
+            for row in stated {
+                log.add(key, at, stated_seq(row.seq), &row.kind, &row.detail)?;
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
 use crate::policy::{assessment, rpe};
 use crate::score::survival;
-use crate::store::{Derived, IDS, Store, TurnRow};
+use crate::store::{Derived, IDS, STATED, Store, TurnRow};
 use crate::types::{
     AnalysedTurn, Eviction, InteractionId, NewTurn, Relation, Score, State, StoredTurn, Validity,
     WriteReport,
@@ -400,10 +400,9 @@ impl Engine {
                 topic: String::new(),
                 by_caller: true,
             };
-            // Behind what the insertion itself and earlier relations decided.
-            let rows = store.decision_rows(&engine.namespace, older)?;
-            let same = rows.iter().filter(|r| r.at == at).map(|r| r.seq);
-            let mut trace = Trace::behind(store, engine, at, same.max().unwrap_or(0));
+            // Behind all that the insertion decides, now or when it is done again.
+            let last = store.last_decision(&engine.namespace, older, at)?;
+            let mut trace = Trace::behind(store, engine, at, last.max(STATED));
             engine.relate_edge(store, edge, &mut trace, report)
         })
     }

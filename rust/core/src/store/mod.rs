@@ -27,7 +27,7 @@ pub use care::Finding;
 pub use read::{DecisionRow, Derived, LoadedTurn, Scanned};
 pub use schema::LATEST as SCHEMA_VERSION;
 pub use shared::{Held, SharedStore};
-pub use write::{DecisionLog, TurnRow};
+pub use write::{DecisionLog, STATED, TurnRow, stated_seq};
 pub use written::{Uses, Writing, Written};
 
 use crate::error::{Code, Error, Result};

@@ -338,6 +338,17 @@ impl Store {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// The number of the last decision on a turn at one moment; 0 where there is none.
+    pub fn last_decision(&self, ns: &Namespace, id: u64, at: u64) -> Result<u32> {
+        let mut statement = self
+            .conn
+            .prepare_cached("SELECT max(seq) FROM decision WHERE key = ?1 AND at = ?2")?;
+        let last = statement.query_row([ns.key(id), at.cast_signed()], |r| {
+            r.get::<_, Option<u32>>(0)
+        })?;
+        Ok(last.unwrap_or(0))
+    }
+
     /// How often each kind of decision was taken in a memory.
     pub fn decision_counts(&self, ns: &Namespace) -> Result<Vec<(String, u64)>> {
         let (from, to) = ns.range();

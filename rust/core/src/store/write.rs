@@ -25,6 +25,13 @@ pub struct TurnRow<'a> {
 /// Bytes that the facts of nearly every turn fit in.
 const MOST_FACTS: usize = 1024;
 
+/// Decisions on what callers stated have numbers above it, which no insertion gets to: what
+/// one decided is decided again by a reindexing, and what a caller stated is not.
+pub const STATED: u32 = 1 << 20;
+/// What is added to the number of such a decision where an earlier release gave it one that
+/// an insertion may get to; below those given since.
+const STATED_BEFORE: u32 = 1 << 19;
+
 // `|` less `&`: SQL has no exclusive or.
 const ARCHIVE: &str = "UPDATE turn SET archived = 1,
     checksum = (checksum | ?2) - (checksum & ?2) WHERE key = ?1 AND archived = 0";
@@ -284,6 +291,15 @@ impl Store {
             ),
             [from, to],
         )?;
+        let seq = format!("decision.seq + {STATED_BEFORE}");
+        let sum = sums::DECISION.replace("decision.seq", &seq);
+        self.conn.execute(
+            &format!(
+                "UPDATE decision SET seq = {seq}, checksum = {sum}
+                 WHERE key >= ?1 AND key < ?2 AND seq < {STATED_BEFORE}"
+            ),
+            [from, to],
+        )?;
         for table in ["derived", "token_vector", "gate"] {
             self.conn.execute(
                 &format!("DELETE FROM {table} WHERE key >= ?1 AND key < ?2"),
@@ -313,6 +329,15 @@ impl Store {
         self.conn
             .execute("DELETE FROM namespace WHERE id = ?1", [ns.id])?;
         Ok(())
+    }
+}
+
+/// The number that a decision on what a caller stated has, whichever release gave it one.
+pub fn stated_seq(seq: u32) -> u32 {
+    if seq < STATED_BEFORE {
+        seq + STATED_BEFORE
+    } else {
+        seq
     }
 }
 
