@@ -2,11 +2,14 @@
 //! and the topics by which the engine finds out by itself (eq. 24).
 
 mod anew;
+mod naming;
+mod reach;
 
 pub use anew::{Anew, Changed};
 
 use crate::error::{Code, Error, Result};
 use crate::types::{Claim, InteractionId, Relation, Signals, Validity};
+use naming::Naming;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A relation from a newer turn to an older one.
@@ -56,8 +59,7 @@ pub struct Lineage {
     outgoing: BTreeMap<InteractionId, Vec<Edge>>,
     topics: BTreeMap<String, Topic>,
     topics_of: BTreeMap<InteractionId, BTreeSet<String>>,
-    /// Turns with a claim that names the value it replaces.
-    naming: BTreeSet<InteractionId>,
+    naming: Naming,
     /// Turns that say more than their claims hold.
     more: BTreeSet<InteractionId>,
     /// Edges that lead from a smaller id to a greater one; only callers make them.
@@ -84,13 +86,25 @@ impl Lineage {
         signals: Signals,
         claims: &[Claim],
     ) -> Vec<Edge> {
+        self.detect_on(|_| true, id, role, signals, claims)
+    }
+
+    /// The same on some topics.
+    fn detect_on(
+        &self,
+        admits: impl Fn(&str) -> bool,
+        id: InteractionId,
+        role: &str,
+        signals: Signals,
+        claims: &[Claim],
+    ) -> Vec<Edge> {
         let mut edges = BTreeSet::new();
         for claim in claims {
-            let Some(topic) = self.topic_of(claim) else {
+            let Some(topic) = self.topic_of(claim, id).filter(|t| admits(t)) else {
                 continue;
             };
             for (stance, said) in self.topics.get(&topic).into_iter().flatten() {
-                if role == "assistant" && !stance.by_assistant {
+                if said.open.is_empty() || role == "assistant" && !stance.by_assistant {
                     continue;
                 }
                 let Some(relation) = relation(claim, signals, stance) else {
@@ -112,14 +126,17 @@ impl Lineage {
 
     /// Makes a turn's claims known, so that newer ones can relate to them.
     pub fn register(&mut self, id: InteractionId, role: &str, claims: &[Claim]) {
-        if claims.iter().any(|c| c.old_value.is_some()) {
-            self.naming.insert(id);
-        }
+        self.naming.insert(id, claims);
         if claims.iter().any(|c| c.kind == REST) {
             self.more.insert(id);
         }
+        self.say(id, role, claims);
+    }
+
+    fn say(&mut self, id: InteractionId, role: &str, claims: &[Claim]) {
         for claim in claims {
-            let Some(topic) = self.topic_of(claim) else {
+            // Of its own claims those before count, too.
+            let Some(topic) = self.topic_of(claim, id + 1) else {
                 continue;
             };
             let open = self.suppressed_on(id, &topic).is_none();
@@ -142,25 +159,33 @@ impl Lineage {
     /// The topic a claim belongs to. One that names the value it replaces belongs
     /// to the newest topic of the same subject that had this value, if its own
     /// name is that topic's or a shorter form of it: "the port is 8080, not 3000"
-    /// speaks of the "port for the invoice service" that was 3000.
-    fn topic_of(&self, claim: &Claim) -> Option<String> {
-        let own = topic_key(&claim.subject, &claim.identity);
+    /// speaks of the "port for the invoice service" that was 3000. Only turns below
+    /// `end` count.
+    fn topic_of(&self, claim: &Claim, end: InteractionId) -> Option<String> {
+        let own = || {
+            let named = !claim.identity.is_empty();
+            named.then(|| topic_key(&claim.subject, &claim.identity))
+        };
         let Some(old) = &claim.old_value else {
-            return (!claim.identity.is_empty()).then_some(own);
+            return own();
         };
-        let prefix = topic_key(&claim.subject, "");
-        let shorter = |topic: &str| {
-            let rest = topic.strip_prefix(own.as_str());
-            claim.identity.is_empty() || rest.is_some_and(|r| r.is_empty() || r.starts_with(' '))
-        };
-        self.topics
-            .range(prefix.clone()..)
-            .take_while(|(topic, _)| topic.starts_with(&prefix))
-            .filter(|(topic, _)| shorter(topic))
-            .flat_map(|(topic, stances)| with_value(stances, old).map(move |id| (topic, id)))
+        self.candidates(claim)
+            .filter_map(|(topic, stances)| Some((topic, newest(stances, old, end)?)))
             .max_by_key(|(_, id)| *id)
             .map(|(topic, _)| topic.clone())
-            .or_else(|| (!claim.identity.is_empty()).then_some(own))
+            .or_else(own)
+    }
+
+    /// Topics that a claim which names the value it replaces may belong to by their names.
+    fn candidates(&self, claim: &Claim) -> impl Iterator<Item = (&String, &Topic)> {
+        let own = topic_key(&claim.subject, &claim.identity);
+        let any = claim.identity.is_empty();
+        let end = own.len();
+        let start = own.clone();
+        self.topics
+            .range(start..)
+            .take_while(move |(topic, _)| topic.starts_with(&own))
+            .filter(move |(topic, _)| any || matches!(topic.as_bytes().get(end), None | Some(b' ')))
     }
 
     /// Adds an edge. Refuses a turn related to itself and a closed cycle.
@@ -193,19 +218,17 @@ impl Lineage {
         let older = edge.older;
         self.related.insert(older);
         let incoming = self.incoming.entry(older).or_default();
-        if !incoming.contains(&edge) {
-            incoming.push(edge);
-            incoming.sort();
+        if let Err(at) = incoming.binary_search(&edge) {
+            incoming.insert(at, edge);
             self.settle(older);
         }
     }
 
     fn put_out(&mut self, edge: Edge) {
         let outgoing = self.outgoing.entry(edge.newer).or_default();
-        if !outgoing.contains(&edge) {
+        if let Err(at) = outgoing.binary_search(&edge) {
             self.upward += usize::from(edge.older > edge.newer);
-            outgoing.push(edge);
-            outgoing.sort();
+            outgoing.insert(at, edge);
         }
     }
 
@@ -331,15 +354,22 @@ impl Lineage {
 
     /// Every turn connected to this one, in id order, itself included.
     pub fn history(&self, id: InteractionId) -> Vec<InteractionId> {
+        self.connected(vec![id])
+    }
+
+    fn connected(&self, mut open: Vec<InteractionId>) -> Vec<InteractionId> {
         let mut seen = BTreeSet::new();
-        let mut open = vec![id];
         while let Some(id) = open.pop() {
             if seen.insert(id) {
-                open.extend(self.newer(id).iter().map(|e| e.newer));
-                open.extend(self.older(id).iter().map(|e| e.older));
+                open.extend(self.neighbours(id));
             }
         }
         seen.into_iter().collect()
+    }
+
+    fn neighbours(&self, id: InteractionId) -> impl Iterator<Item = InteractionId> {
+        let newer = self.newer(id).iter().map(|e| e.newer);
+        newer.chain(self.older(id).iter().map(|e| e.older))
     }
 
     /// Every edge, ordered.
@@ -349,6 +379,23 @@ impl Lineage {
 
     /// Forgets a turn: its claims and every edge that touches it.
     pub fn remove(&mut self, id: InteractionId) {
+        self.unsay(id);
+        self.related.remove(&id);
+        self.naming.remove(id);
+        self.more.remove(&id);
+        for edge in self.incoming.remove(&id).unwrap_or_default() {
+            self.upward -= usize::from(edge.older > edge.newer);
+            retain(&mut self.outgoing, edge.newer, |e| e.older != id);
+        }
+        for edge in self.outgoing.remove(&id).unwrap_or_default() {
+            self.upward -= usize::from(edge.older > edge.newer);
+            retain(&mut self.incoming, edge.older, |e| e.newer != id);
+            self.settle(edge.older);
+        }
+    }
+
+    /// Takes a turn's claims out.
+    fn unsay(&mut self, id: InteractionId) {
         for topic in self.topics_of.remove(&id).unwrap_or_default() {
             if let Some(stances) = self.topics.get_mut(&topic) {
                 for said in stances.values_mut() {
@@ -361,18 +408,6 @@ impl Lineage {
                 }
             }
         }
-        self.related.remove(&id);
-        self.naming.remove(&id);
-        self.more.remove(&id);
-        for edge in self.incoming.remove(&id).unwrap_or_default() {
-            self.upward -= usize::from(edge.older > edge.newer);
-            retain(&mut self.outgoing, edge.newer, |e| e.older != id);
-        }
-        for edge in self.outgoing.remove(&id).unwrap_or_default() {
-            self.upward -= usize::from(edge.older > edge.newer);
-            retain(&mut self.incoming, edge.older, |e| e.newer != id);
-            self.settle(edge.older);
-        }
     }
 }
 
@@ -381,22 +416,28 @@ fn strongest_of(edges: &mut dyn Iterator<Item = &Edge>) -> Option<Validity> {
     edges.filter_map(|e| e.relation.suppresses()).max()
 }
 
-/// Newest turn behind each stance of that value.
-fn with_value<'a>(
-    stances: &'a Topic,
-    value: &str,
-) -> impl Iterator<Item = InteractionId> + use<'a> {
+/// Turns behind each stance of that value.
+fn with_value<'a>(stances: &'a Topic, value: &str) -> impl Iterator<Item = &'a Said> {
     let first = Stance {
         value: value.to_owned(),
         kind: String::new(),
         negated: false,
         by_assistant: false,
     };
-    let value = value.to_owned();
     stances
         .range(first..)
         .take_while(move |(stance, _)| stance.value == value)
-        .filter_map(|(_, said)| said.all.last().copied())
+        .map(|(_, said)| said)
+}
+
+/// The newest turn below `end` that said that value.
+fn newest(stances: &Topic, value: &str, end: InteractionId) -> Option<InteractionId> {
+    let last = |said: &Said| said.all.range(..end).next_back().copied();
+    with_value(stances, value).filter_map(last).max()
+}
+
+fn has_value(stances: &Topic, value: &str) -> bool {
+    with_value(stances, value).next().is_some()
 }
 
 fn retain(

@@ -29,7 +29,7 @@ impl Engine {
         for id in ids {
             self.erase_one(store, *id)?;
         }
-        self.relate_anew(store, anew, ids)
+        self.relate_anew(store, anew)
     }
 
     fn erase_one(&mut self, store: &Store, id: InteractionId) -> Result<()> {

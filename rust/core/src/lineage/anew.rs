@@ -1,42 +1,28 @@
 //! Relating anew once turns are gone, as if they had never been there.
 
-use super::{Edge, Lineage, Topic};
+use super::reach::Reach;
+use super::{Edge, Lineage, Stance};
 use crate::error::Result;
 use crate::types::{Claim, InteractionId, Signals, Validity};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Topics that turns which are gone had a say in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Reach {
-    These(BTreeSet<String>),
-    /// Every topic that begins with one of these: of which of its subject's topics a claim
-    /// speaks that names the value it replaces depends on all of them.
-    Of(BTreeSet<String>),
-    All,
-}
-
-impl Reach {
-    fn admits(&self, topic: &str) -> bool {
-        match self {
-            Self::These(topics) => topics.contains(topic),
-            Self::Of(subjects) => subjects.iter().any(|s| topic.starts_with(s.as_str())),
-            Self::All => true,
-        }
-    }
-}
-
 /// What is to be related anew: the turns left that speak of the topics of those that went.
 #[derive(Debug)]
 pub struct Anew {
-    reach: Reach,
-    /// Those turns, in id order; each is to be [told](Lineage::tell_again) again.
-    pub turns: BTreeSet<InteractionId>,
-    /// What callers stated of them: in force again from its place on.
+    /// Turns that went.
+    pub gone: BTreeSet<InteractionId>,
+    /// What is claimed on these topics, in id order; each turn is to be
+    /// [told](Lineage::tell_again) again.
+    pub claims: BTreeMap<InteractionId, Vec<Claim>>,
+    /// What callers stated of these turns: in force again from its place on.
     pub stated: Vec<Edge>,
+    /// Whether every edge of these turns is found anew, and what is refused is all known.
+    pub whole: bool,
+    topics: BTreeSet<String>,
     /// Turns that something which is gone related to.
-    pub touched: BTreeSet<InteractionId>,
-    /// What the engine had found, by the older turn.
-    before: BTreeMap<InteractionId, BTreeSet<Edge>>,
+    touched: BTreeSet<InteractionId>,
+    /// What the engine had found of these turns, and their topics.
+    before: BTreeMap<InteractionId, (BTreeSet<Edge>, BTreeSet<String>)>,
     /// What a caller's word rules out.
     refused: BTreeMap<InteractionId, BTreeSet<Edge>>,
 }
@@ -55,102 +41,96 @@ pub struct Changed {
 impl Anew {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
-        self.turns.is_empty() && self.touched.is_empty()
-    }
-
-    /// Whether every edge was found anew, and what was refused is all known.
-    pub fn is_whole(&self) -> bool {
-        self.reach == Reach::All
+        self.before.is_empty() && self.touched.is_empty()
     }
 
     /// Edges into a turn that a caller's word rules out.
     pub fn refused(&self, older: InteractionId) -> impl Iterator<Item = &Edge> {
         self.refused.get(&older).into_iter().flatten()
     }
+
+    fn admits(&self, edge: &Edge) -> bool {
+        !edge.by_caller && self.topics.contains(&edge.topic)
+    }
 }
 
 impl Lineage {
     /// Takes turns out, and with them all that depends on what they said: the topics they
     /// spoke of are empty until [`Self::tell_again`] has had every turn of the result.
-    pub fn without(&mut self, gone: &[InteractionId]) -> Anew {
-        let reach = self.reach_of(gone);
-        let topics: Vec<String> = match &reach {
-            Reach::These(these) => these.iter().cloned().collect(),
-            _ => { self.topics.keys() }
-                .filter(|t| reach.admits(t))
-                .cloned()
-                .collect(),
+    /// `everything` where what callers stated is not all in force yet.
+    pub fn without(&mut self, gone: &[InteractionId], everything: bool) -> Anew {
+        let gone: BTreeSet<InteractionId> = gone.iter().copied().collect();
+        let Reach {
+            topics,
+            turns,
+            whole,
+        } = self.reach_of(&gone, everything);
+        let touched = gone.iter().flat_map(|id| self.older(*id));
+        let touched = touched.map(|e| e.older).filter(|id| !gone.contains(id));
+        let mut anew = Anew {
+            claims: self.claims_on(&topics, &turns),
+            stated: Vec::new(),
+            whole,
+            touched: touched.collect(),
+            topics,
+            gone,
+            before: BTreeMap::new(),
+            refused: BTreeMap::new(),
         };
-        let speaking = topics.iter().filter_map(|t| self.topics.get(t));
-        let said = speaking.flat_map(Topic::values);
-        let mut turns: BTreeSet<InteractionId> = said.flat_map(|s| &s.all).copied().collect();
-        let out = gone.iter().flat_map(|id| self.older(*id));
-        let mut touched: BTreeSet<InteractionId> = out.map(|e| e.older).collect();
-        for id in gone {
-            turns.remove(id);
-            touched.remove(id);
-        }
-        let found = |id: &InteractionId| {
-            let found = self.newer(*id).iter();
-            let found = found.filter(|e| !e.by_caller && reach.admits(&e.topic));
-            (*id, found.cloned().collect())
-        };
-        let before = turns.iter().map(found).collect();
-        for id in gone {
+        let before = turns.iter().map(|id| (*id, self.found(*id, &anew)));
+        anew.before = before.collect();
+        for id in &anew.gone {
             self.remove(*id);
         }
-        self.empty(&topics, &turns, &reach);
-        Anew {
-            stated: self.suspend(&turns),
-            reach,
-            turns,
-            touched,
-            before,
-            refused: BTreeMap::new(),
-        }
+        self.empty(&anew);
+        anew.stated = self.suspend(&turns);
+        anew
     }
 
-    fn reach_of(&self, gone: &[InteractionId]) -> Reach {
-        let mut topics = BTreeSet::new();
-        let mut related = false;
-        for id in gone {
-            topics.extend(self.topics_of.get(id).into_iter().flatten().cloned());
-            related |= !self.newer(*id).is_empty();
-            for edge in self.older(*id) {
-                related = true;
-                if edge.topic.is_empty() {
-                    let freed = self.topics_of.get(&edge.older);
-                    topics.extend(freed.into_iter().flatten().cloned());
-                } else {
-                    topics.insert(edge.topic.clone());
+    /// Edges into a turn that the engine found on these topics, and the turn's own topics.
+    fn found(&self, id: InteractionId, anew: &Anew) -> (BTreeSet<Edge>, BTreeSet<String>) {
+        let edges = self.newer(id).iter().filter(|e| anew.admits(e));
+        let own = self.topics_of.get(&id).cloned();
+        (edges.cloned().collect(), own.unwrap_or_default())
+    }
+
+    /// What turns claim on these topics; all that is claimed where it depends on earlier
+    /// turns of which topic that is.
+    fn claims_on(
+        &self,
+        topics: &BTreeSet<String>,
+        turns: &BTreeSet<InteractionId>,
+    ) -> BTreeMap<InteractionId, Vec<Claim>> {
+        let all = |id: &InteractionId| self.naming.claims(*id).cloned().unwrap_or_default();
+        let mut claims: BTreeMap<_, _> = turns.iter().map(|id| (*id, all(id))).collect();
+        for topic in topics {
+            for (stance, said) in self.topics.get(topic).into_iter().flatten() {
+                for id in { said.all.iter() }.filter(|id| self.naming.claims(**id).is_none()) {
+                    if let Some(own) = claims.get_mut(id) {
+                        own.push(stance.on(topic));
+                    }
                 }
             }
         }
-        // A way through the gone turn may have ruled out relations of any others.
-        if self.upward > 0 && related {
-            return Reach::All;
-        }
-        let said = { topics.iter() }.filter_map(|t| self.topics.get(t));
-        let mut speaking = said.flat_map(Topic::values).flat_map(|s| &s.all);
-        if speaking.any(|id| self.naming.contains(id)) {
-            let subject = |t: &String| t.split_inclusive('\u{1f}').next().map(str::to_owned);
-            return Reach::Of(topics.iter().filter_map(subject).collect());
-        }
-        Reach::These(topics)
+        claims
     }
 
     /// Takes claims on these topics out, and the edges that were found by them.
-    fn empty(&mut self, topics: &[String], turns: &BTreeSet<InteractionId>, reach: &Reach) {
-        for topic in topics {
+    fn empty(&mut self, anew: &Anew) {
+        for topic in &anew.topics {
             self.topics.remove(topic);
         }
-        let stays = |e: &Edge| e.by_caller || !reach.admits(&e.topic);
-        for id in turns {
-            if let Some(own) = self.topics_of.get_mut(id) {
-                own.retain(|t| !reach.admits(t));
+        for id in anew.claims.keys() {
+            if self.naming.claims(*id).is_some() {
+                self.unsay(*id);
+            } else if let Some(own) = self.topics_of.get_mut(id) {
+                own.retain(|topic| !anew.topics.contains(topic));
+                if own.is_empty() {
+                    self.topics_of.remove(id);
+                }
             }
-            super::retain(&mut self.incoming, *id, stays);
-            super::retain(&mut self.outgoing, *id, stays);
+            super::retain(&mut self.incoming, *id, |e| !anew.admits(e));
+            super::retain(&mut self.outgoing, *id, |e| !anew.admits(e));
         }
     }
 
@@ -187,39 +167,31 @@ impl Lineage {
         signals: Signals,
         claims: &[Claim],
     ) {
-        let admitted = |c: &&Claim| {
-            anew.reach
-                .admits(&super::topic_key(&c.subject, &c.identity))
-        };
-        let claims: Vec<Claim> = claims.iter().filter(admitted).cloned().collect();
-        let edges = self.detect(id, role, signals, &claims);
-        self.register(id, role, &claims);
+        let admits = |topic: &str| anew.topics.contains(topic);
+        let edges = self.detect_on(admits, id, role, signals, claims);
+        self.say(id, role, claims);
         for edge in edges {
             if self.add(edge.clone()).is_err() {
                 anew.refused.entry(edge.older).or_default().insert(edge);
             }
         }
-        if self.topics_of.get(&id).is_some_and(BTreeSet::is_empty) {
-            self.topics_of.remove(&id);
-        }
     }
 
-    /// Turns into which edges lead that did not, or led that do not.
+    /// Turns into which edges lead that did not, or led that do not, or of which there is
+    /// something else to be said.
     pub fn changes(&self, anew: &Anew) -> Vec<Changed> {
         let mut changes = Vec::new();
         for (older, before) in &anew.before {
-            let found = self.newer(*older).iter();
-            let found = found.filter(|e| !e.by_caller && anew.reach.admits(&e.topic));
-            let after: BTreeSet<Edge> = found.cloned().collect();
-            if after != *before || anew.touched.contains(older) || anew.is_whole() {
+            let now = self.found(*older, anew);
+            if now != *before || anew.touched.contains(older) || anew.whole {
                 changes.push(Changed {
                     older: *older,
-                    gone: before.difference(&after).cloned().collect(),
-                    new: after.difference(before).cloned().collect(),
+                    gone: before.0.difference(&now.0).cloned().collect(),
+                    new: now.0.difference(&before.0).cloned().collect(),
                 });
             }
         }
-        let others = anew.touched.iter().filter(|t| !anew.turns.contains(t));
+        let others = { anew.touched.iter() }.filter(|t| !anew.before.contains_key(t));
         changes.extend(others.map(|older| Changed {
             older: *older,
             gone: Vec::new(),
@@ -231,5 +203,20 @@ impl Lineage {
     /// Validity of a turn, were these all the edges into it.
     pub fn validity_by(&self, id: InteractionId, edges: &[&Edge]) -> Validity {
         self.judge(id, edges.iter().copied())
+    }
+}
+
+impl Stance {
+    /// The claim that was made, where it names no value that it replaces.
+    fn on(&self, topic: &str) -> Claim {
+        let (subject, identity) = topic.split_once('\u{1f}').unwrap_or((topic, ""));
+        Claim {
+            kind: self.kind.clone(),
+            subject: subject.to_owned(),
+            identity: identity.to_owned(),
+            value: self.value.clone(),
+            old_value: None,
+            negated: self.negated,
+        }
     }
 }
