@@ -351,7 +351,8 @@ class Memory(Reading, Closing):
         """Rebuild everything derived with the current models and settings.
 
         Returns the number of turns read anew. Resumable: a memory that was
-        interrupted goes on at its next use.
+        interrupted goes on at its next use. An archive file
+        (``ltm.storage_type = "file"``) gets the lines that it lacks.
         """
         return self._writing.reindex(progress)
 

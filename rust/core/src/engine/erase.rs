@@ -3,8 +3,9 @@
 use super::Engine;
 use crate::config::Archive;
 use crate::error::Result;
-use crate::store::Store;
+use crate::store::{Store, raw_records};
 use crate::types::InteractionId;
+use std::collections::BTreeSet;
 
 impl Engine {
     /// Erases one turn: text, vectors, postings, cards, decisions, free pages.
@@ -25,6 +26,9 @@ impl Engine {
     /// Turns, within a transaction: from the store, the indexes, and what was gathered. What
     /// is left is related as if they had never been there.
     pub(super) fn erase(&mut self, store: &Store, ids: &[InteractionId]) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         let anew = self.unrelate(ids);
         for id in ids {
             self.erase_one(store, *id)?;
@@ -52,14 +56,17 @@ impl Engine {
 
     /// Drops everything derived, so that every turn waits for its analysis again.
     pub fn begin_reindex(&mut self) -> Result<()> {
-        if self.config.ltm.archive() == Archive::WriteOnly {
-            let archived = { self.turns.keys() }
-                .zip(self.turns.values())
-                .filter(|(_, meta)| meta.archived);
-            self.filed.extend(archived.map(|(id, _)| *id));
-            self.filed.extend(self.gate.skipped().keys());
-        }
         self.write(|engine, store, _| store.erase_derived(&engine.namespace))?;
         self.reload()
+    }
+
+    /// What the archive file has of turns that a reindexing archives again: begun now, or
+    /// gone on with.
+    pub(super) fn filed_lines(&self, store: &Store) -> BTreeSet<String> {
+        let ltm = &self.config.ltm;
+        if ltm.archive() != Archive::WriteOnly || self.pending.is_empty() || store.read_only() {
+            return BTreeSet::new();
+        }
+        raw_records(&ltm.storage_path)
     }
 }

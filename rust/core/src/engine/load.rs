@@ -160,6 +160,7 @@ impl Engine {
         }
         self.load_edges(store)?;
         self.load_recurrence(store)?;
+        self.filed = self.filed_lines(store);
         self.active.settle(self.newest(), &self.config);
         Ok(())
     }

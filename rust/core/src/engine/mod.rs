@@ -113,8 +113,8 @@ pub struct Engine {
     turns: Turns,
     names: BTreeSet<Arc<str>>,
     pending: BTreeSet<InteractionId>,
-    /// Turns that a reindexing archives again, and that are in the archive file already.
-    filed: BTreeSet<InteractionId>,
+    /// Record ids of the archive file's lines, while turns are archived again that may be there.
+    filed: BTreeSet<String>,
     metadata: Fields,
     gate: Gate,
     recurrence: Recurrence,

@@ -8,7 +8,7 @@ use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
 use crate::policy::{assessment, rpe};
 use crate::score::survival;
-use crate::store::{Derived, IDS, STATED, Store, TurnRow};
+use crate::store::{Derived, IDS, STATED, Store, TurnRow, append_raw_record};
 use crate::types::{
     AnalysedTurn, Eviction, InteractionId, NewTurn, Relation, Score, State, StoredTurn, Validity,
     WriteReport,
@@ -274,7 +274,7 @@ impl Engine {
         });
         // Archiving may discard the turn, and with it what was decided on it.
         self.record(store, &step, trace, report)?;
-        self.archive(store, id)
+        self.archive(store, &[id])
     }
 
     fn relate_edge(
@@ -357,29 +357,33 @@ impl Engine {
             .iter()
             .map(|k| k.0)
             .chain(step.pruned.iter().map(|p| p.id));
-        for id in gone.collect::<Vec<_>>() {
-            self.archive(store, id)?;
+        self.archive(store, &gone.collect::<Vec<_>>())
+    }
+
+    fn archive(&mut self, store: &Store, ids: &[InteractionId]) -> Result<()> {
+        if self.config.ltm.archive() == Archive::Discarded {
+            for id in ids {
+                store.keep_external(&self.namespace, *id)?;
+            }
+            return self.erase(store, ids);
+        }
+        for id in ids {
+            if self.config.ltm.archive() == Archive::WriteOnly {
+                self.file(store, *id)?;
+            }
+            store.archive_turn(&self.namespace, *id)?;
+            self.turns.set_archived(*id);
         }
         Ok(())
     }
 
-    fn archive(&mut self, store: &Store, id: InteractionId) -> Result<()> {
-        match self.config.ltm.archive() {
-            Archive::Discarded => {
-                store.keep_external(&self.namespace, id)?;
-                return self.erase(store, &[id]);
-            }
-            Archive::WriteOnly if self.filed.remove(&id) => {}
-            Archive::WriteOnly => {
-                if let Some(turn) = store.turn(&self.namespace, id)? {
-                    crate::store::append_raw_record(&self.config.ltm.storage_path, &turn)?;
-                }
-            }
-            Archive::Recalled => {}
+    /// Appends a turn to the archive file, unless it is there.
+    fn file(&self, store: &Store, id: InteractionId) -> Result<()> {
+        let turn = store.turn(&self.namespace, id)?;
+        match turn.filter(|turn| !self.filed.contains(&turn.record_id)) {
+            Some(turn) => append_raw_record(&self.config.ltm.storage_path, &turn),
+            None => Ok(()),
         }
-        store.archive_turn(&self.namespace, id)?;
-        self.turns.set_archived(id);
-        Ok(())
     }
 
     /// Relates two turns as the caller says (paper, section 9.4).

@@ -2,9 +2,11 @@
 
 use crate::error::{Code, Error, Result};
 use crate::types::StoredTurn;
+use serde::Deserialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 /// Appends one RawLTMRecord (eq. 30). It is written before the transaction that
@@ -26,6 +28,25 @@ pub fn append_raw_record(path: &str, turn: &StoredTurn) -> Result<()> {
             format!("the archive file {path} (ltm.storage_path) cannot be written: {e}; give it room, or name another"),
         )
     })
+}
+
+/// Record ids of the lines that such a file has: none where it only takes, or is not there.
+/// What cannot be read is written again, which is better than not at all.
+pub fn raw_records(path: &str) -> BTreeSet<String> {
+    #[derive(Deserialize)]
+    struct Line {
+        record_id: String,
+    }
+    // A pipe would wait for somebody who writes.
+    let regular = std::fs::metadata(path).is_ok_and(|there| there.is_file());
+    let Some(file) = regular.then(|| File::open(path)).and_then(|f| f.ok()) else {
+        return BTreeSet::new();
+    };
+    let lines = BufReader::new(file)
+        .split(b'\n')
+        .map_while(|line| line.ok());
+    let records = lines.filter_map(|line| serde_json::from_slice(&line).ok());
+    records.map(|line: Line| line.record_id).collect()
 }
 
 /// Appends a line, whole or not at all.

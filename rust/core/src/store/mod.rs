@@ -22,7 +22,7 @@ mod transfer;
 mod write;
 mod written;
 
-pub use archive_file::append_raw_record;
+pub use archive_file::{append_raw_record, raw_records};
 pub use care::Finding;
 pub use read::{DecisionRow, Derived, LoadedTurn, Scanned};
 pub use schema::LATEST as SCHEMA_VERSION;
