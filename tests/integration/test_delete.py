@@ -359,6 +359,31 @@ def test_relations_stated_at_one_moment_are_all_written_down(stub: Config) -> No
         assert [d["detail"]["by"] for d in stated] == [2, 3]
 
 
+def test_tiers_are_those_after_a_restart(stub: Config, store_path: Path) -> None:
+    """Also where the last turns are gone, and with a reindexing that another process ends."""
+    config = stub.replace(capacity={"token_budget": 400})
+
+    def seen(memory: Memory) -> tuple[Any, ...]:
+        lives = [memory.explain(turn.interaction_id)["decisions"] for turn in memory.turns()]
+        return memory.stats()["tiers"], lives
+
+    def interrupted(done: int) -> None:
+        raise RuntimeError(f"after {done}")
+
+    with Memory.open(store_path, config=config) as memory:
+        memory.add_many(scripted(n) for n in range(140))
+        memory.forget(ids=range(110, 140))
+        memory.reindex()
+        expected = seen(memory)
+    with Memory.open(store_path, config=config) as memory:
+        assert seen(memory) == expected
+        with pytest.raises(RuntimeError, match="after 64"):
+            memory.reindex(progress=interrupted)
+    with Memory.open(store_path, config=config) as memory:
+        memory.flush()
+        assert seen(memory) == expected
+
+
 def test_an_archive_file_has_a_turn_once_and_keeps_it(stub: Config, tmp_path: Path) -> None:
     path = tmp_path / "archive.jsonl"
     config = stub.replace(

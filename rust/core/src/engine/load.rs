@@ -161,7 +161,10 @@ impl Engine {
         self.load_edges(store)?;
         self.load_recurrence(store)?;
         self.filed = self.filed_lines(store);
-        self.active.settle(self.newest(), &self.config);
+        // Turns that wait have not aged the others yet.
+        let next = self.pending.first().map(|id| id.saturating_sub(1));
+        self.active
+            .settle(next.unwrap_or(self.newest()), &self.config);
         Ok(())
     }
 

@@ -79,6 +79,10 @@ impl Engine {
                 engine.apply(store, id, tokens, analysed, report)?;
                 engine.enforce_stated();
             }
+            if engine.pending.is_empty() {
+                // The last turns may have been erased, and count as after a restart.
+                engine.active.settle(engine.newest(), &engine.config);
+            }
             Ok(())
         })
     }
