@@ -76,7 +76,7 @@ class Intake:
 
     def __init__(
         self,
-        find: Callable[[str], int | None],
+        knows: Callable[[str], bool],
         store: Callable[[list[tuple[Any, ...]]], WriteReport],
         max_chars: int,
         assess: Callable[[Prepared], Assessment | None] | None = None,
@@ -84,13 +84,13 @@ class Intake:
         """Name the memory's functions.
 
         Args:
-            find: The id of a stored turn by its external id.
+            knows: Whether a turn of an external id was stored.
             store: Stores turns in the form of :func:`for_core`, in one transaction.
             max_chars: Longest turn.
             assess: What a language model says of a turn's utility, where one is asked.
         """
         self._assess = assess
-        self._find = find
+        self._knows = knows
         self._store = store
         self._max_chars = max_chars
         self.on_the_way: dict[str, str] = {}
@@ -115,7 +115,7 @@ class Intake:
         # A known turn needs no analysis; the core would refuse it again.
         if turn.external_id is None:
             return False
-        if turn.external_id in self.on_the_way or self._find(turn.external_id) is not None:
+        if turn.external_id in self.on_the_way or self._knows(turn.external_id):
             return True
         self.on_the_way[turn.external_id] = turn.text
         return False

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from ebbtide.errors import EbbtideError, InputError, NotFoundError
+from ebbtide.errors import EbbtideError, InputError
 from ebbtide.inputs import positive, prepare, whole
 from ebbtide.mappings import turn_from
 from ebbtide.memory import Memory
@@ -337,8 +337,7 @@ class _Checked:
 
     def _same(self, turn: Turn, text: str) -> None:
         """Refuse another conversation's turn that would pass for a known one."""
-        known = self._known(turn.external_id)
-        if known is not None and known != text:
+        if self._says_other(turn.external_id or "", text):
             message = (
                 f"a turn {turn.external_id!r} with another text is stored, from another file or "
                 "another state of this one, or stands in this one before; "
@@ -346,12 +345,9 @@ class _Checked:
             )
             raise InputError(message, "input.transcript")
 
-    def _known(self, external_id: str | None) -> str | None:
-        """The text of a turn that is stored or will be in a moment."""
-        text = self._intake.on_the_way.get(external_id or "")
-        if text is not None:
-            return text
-        try:
-            return self._memory.get(external_id=external_id).text
-        except NotFoundError:
-            return None
+    def _says_other(self, external_id: str, text: str) -> bool:
+        """Whether a turn of that id with another text is stored, or was, or is on its way."""
+        coming = self._intake.on_the_way.get(external_id)
+        if coming is not None:
+            return coming != text
+        return self._memory._writing.says_other(external_id, text)

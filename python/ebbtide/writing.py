@@ -69,7 +69,7 @@ class Writing:
     def add(self, turn: Prepared) -> WriteReport:
         """Store one turn, unless its external id is known."""
         known = turn.external_id
-        if known is not None and self._handle.find_external(known) is not None:
+        if known is not None and self._handle.knows_external(known):
             return WriteReport(duplicates=1) + self._store_batch([])
         analysis = self._analyser.analyse([text_of(turn)])[0]
         return self._store_batch([for_core(turn, analysis, self._part.assess(turn))])
@@ -119,11 +119,15 @@ class Writing:
     def intake(self) -> Intake:
         """The memory's way in, for whoever feeds it a stream."""
         return Intake(
-            self._handle.find_external,
+            self._handle.knows_external,
             self._store_batch,
             self._config["limits"]["max_turn_chars"],
             self._part.assess,
         )
+
+    def says_other(self, external_id: str, text: str) -> bool:
+        """Whether the turn known by that id says another text, or did before it was discarded."""
+        return self._handle.says_other(external_id, text)
 
     def readers(self, workers: int = 1) -> Readers:
         """Threads that analyse with this memory's models, or processes with their own.

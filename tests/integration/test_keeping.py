@@ -19,6 +19,7 @@ from ebbtide import (
     EbbtideError,
     InputError,
     Memory,
+    NotFoundError,
     SchemaVersionError,
     Store,
     StoreError,
@@ -567,3 +568,27 @@ def test_the_ids_of_discarded_turns_are_kept_and_exported(stub: Config, tmp_path
             assert store.memory("ana").add_many(turns).duplicates == 12
             assert store.memory("ana").digest() == digest
             store.repair()
+
+
+def test_a_repair_keeps_the_ids_of_discarded_turns(stub: Config, store_path: Path) -> None:
+    config = stub.replace(
+        capacity={"token_budget": 30, "protect_last": 1}, ltm={"storage_type": "null"}
+    )
+    turns = [{"text": f"turn {n} about the garden", "external_id": f"e{n}"} for n in range(12)]
+    with Store.open(store_path, config=config) as store:
+        memory = store.memory("ana")
+        memory.add_many(turns)
+        memory.forget(ids=[turn.interaction_id for turn in memory.turns()])
+    with closing(sqlite3.connect(store_path)) as raw:
+        raw.execute("UPDATE namespace SET next_id = 1 << 41")
+        raw.commit()
+    with Store.open(store_path, config=config) as store:
+        assert store.repair() == []
+        memory = store.memory("ana")
+        memory.add("The first number is given again.", external_id="x")
+        assert memory.get(0).external_id == "x"
+        assert memory.add_many(turns[:2]).duplicates == 2
+        for call in (memory.get, memory.delete):
+            with pytest.raises(NotFoundError, match="discarded"):
+                call(external_id="e0")
+        assert memory.get(0).external_id == "x"

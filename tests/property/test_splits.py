@@ -150,7 +150,7 @@ def test_a_turn_that_was_discarded_is_known_again(
     with Store.open(store_path, config=config) as store:
         memory = store.memory("ana")
         assert len(memory) < 4
-        with pytest.raises(NotFoundError):
+        with pytest.raises(NotFoundError, match="was discarded"):
             memory.get(external_id="e0")
         kept = next(memory.turns()).external_id
         memory.delete(external_id=kept)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, InputError, Memory, Turn
+from ebbtide import Config, InputError, Memory, Store, Turn
 from ebbtide.replay import ReplaySummary, replay
 from ebbtide.transcripts import (
     Transcript,
@@ -266,6 +266,28 @@ def test_another_file_of_the_same_name_is_not_taken_for_the_first(
         with pytest.raises(InputError, match=r"'chat#2' with another text .* another namespace"):
             replay(memory, only(second).turns)
         assert len(memory) == 2
+
+
+def test_another_file_is_told_from_what_was_discarded(stub: Config, tmp_path: Path) -> None:
+    config = stub.replace(
+        ltm={"storage_type": "null"},
+        capacity={"token_budget": 12, "protect_last": 1},
+        temporal_decay={"lambda_base": 2.0},
+    )
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    said = [{"text": f"Turn {n} about the garden."} for n in range(8)]
+    first = written(tmp_path / "one" / "chat.jsonl", *said)
+    second = written(tmp_path / "two" / "chat.jsonl", *said[:2], {"text": "Another."})
+    with Store.open(tmp_path / "a.db", config=config) as store:
+        replay(store.memory("ana"), only(first).turns)
+        assert len(store.memory("ana")) < 4
+        store.memory("ana").export(tmp_path / "ana.jsonl")
+    with Store.open(tmp_path / "b.db", config=config) as store:
+        memory = store.load(tmp_path / "ana.jsonl")
+        assert replay(memory, only(first).turns).duplicates == 8
+        with pytest.raises(InputError, match=r"'chat#3' with another text .* another namespace"):
+            replay(memory, only(second).turns)
 
 
 def test_another_state_of_a_conversation_is_not_mixed_in(stub: Config, tmp_path: Path) -> None:

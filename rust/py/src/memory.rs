@@ -214,6 +214,16 @@ impl MemoryHandle {
         self.with(py, |e| e.find_external(external_id))
     }
 
+    /// Whether a turn with the caller's own id was ever stored, and not erased.
+    fn knows_external(&self, py: Python<'_>, external_id: &str) -> PyResult<bool> {
+        self.with(py, |e| e.knows_external(external_id))
+    }
+
+    /// Whether the turn known by the caller's own id says another text, or did once.
+    fn says_other(&self, py: Python<'_>, external_id: &str, text: &str) -> PyResult<bool> {
+        self.with(py, |e| e.says_other(external_id, text))
+    }
+
     #[pyo3(signature = (first, limit, archived=None, metadata=None))]
     fn page<'py>(
         &self,

@@ -52,7 +52,7 @@ use crate::lineage::Lineage;
 use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
-use crate::store::{Held, Namespace, SharedStore};
+use crate::store::{External, Held, Namespace, SharedStore, text_sum};
 use crate::text::{Counter, Words};
 use crate::types::{InteractionId, Signals, State, StoredTurn};
 use gate::Gate;
@@ -231,10 +231,41 @@ impl Engine {
         })
     }
 
-    /// The id behind the caller's own id.
+    /// The id behind the caller's own id; an error where that turn was discarded.
     pub fn find_external(&self, external_id: &str) -> Result<Option<InteractionId>> {
+        match self.external(external_id)? {
+            None => Ok(None),
+            Some(External::Turn(id)) => Ok(Some(id)),
+            Some(External::Discarded(_)) => Err(Error::new(
+                Code::NotFoundTurn,
+                format!(
+                    "the turn with external id {external_id:?} was discarded when it left the active memory (ltm.storage_type); only its id is kept, so that it is not stored again"
+                ),
+            )),
+        }
+    }
+
+    /// Whether a turn with the caller's own id was ever stored, and not erased.
+    pub fn knows_external(&self, external_id: &str) -> Result<bool> {
+        Ok(self.external(external_id)?.is_some())
+    }
+
+    /// Whether the turn that is known by the caller's own id says another text, or did before
+    /// it was discarded.
+    pub fn says_other(&self, external_id: &str, text: &str) -> Result<bool> {
+        Ok(match self.external(external_id)? {
+            None => false,
+            Some(External::Turn(id)) => {
+                let turn = self.store().turn(&self.namespace, id)?;
+                turn.is_some_and(|turn| turn.text != text)
+            }
+            Some(External::Discarded(sum)) => sum.is_some_and(|sum| sum != text_sum(text)),
+        })
+    }
+
+    fn external(&self, external_id: &str) -> Result<Option<External>> {
         self.open_only()?;
-        self.store().id_of_external(&self.namespace, external_id)
+        self.store().external(&self.namespace, external_id)
     }
 
     /// Up to `limit` turns from id `from` on, in id order, optionally of one state.

@@ -315,7 +315,8 @@ impl Store {
                 let mut orphans: Vec<String> = table
                     .keys
                     .iter()
-                    .map(|key| format!("{key} NOT IN (SELECT key FROM turn)"))
+                    // The external id of a discarded turn is of one that is not there.
+                    .map(|key| format!("{key} >= 0 AND {key} NOT IN (SELECT key FROM turn)"))
                     .collect();
                 orphans.push(stray(table));
                 let sql = format!("DELETE FROM {name} WHERE {}", orphans.join(" OR "));

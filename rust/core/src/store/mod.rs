@@ -24,10 +24,10 @@ mod written;
 
 pub use archive_file::{append_raw_record, raw_records};
 pub use care::Finding;
-pub use read::{DecisionRow, Derived, LoadedTurn, Scanned};
+pub use read::{DecisionRow, Derived, External, LoadedTurn, Scanned};
 pub use schema::LATEST as SCHEMA_VERSION;
 pub use shared::{Held, SharedStore};
-pub use write::{DecisionLog, STATED, TurnRow, stated_seq};
+pub use write::{DecisionLog, STATED, TurnRow, stated_seq, text_sum};
 pub use written::{Uses, Writing, Written};
 
 use crate::error::{Code, Error, Result};

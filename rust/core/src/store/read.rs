@@ -1,6 +1,7 @@
 //! Reading turns, facts, vectors and decisions back.
 
 use super::tokens::tokens_of;
+use super::write::SAID;
 use super::{Namespace, Store, id_of, sums};
 use crate::error::{Code, Error, Result};
 use crate::lineage::Edge;
@@ -55,6 +56,16 @@ pub struct DecisionRow {
     pub kind: String,
     /// JSON.
     pub detail: String,
+}
+
+/// What a caller's own id leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum External {
+    /// A turn that is there.
+    Turn(u64),
+    /// One that is not, with the [sum](super::text_sum) of what it said; an earlier release
+    /// kept none.
+    Discarded(Option<u64>),
 }
 
 const TURN: &str = "turn.key, record_id, external_id, role, speaker, text, timestamp, utc, naive,
@@ -268,14 +279,18 @@ impl Store {
         }
     }
 
-    /// The turn that carries the caller's own id.
-    pub fn id_of_external(&self, ns: &Namespace, external_id: &str) -> Result<Option<u64>> {
+    /// What the caller's own id of a turn leads to.
+    pub fn external(&self, ns: &Namespace, external_id: &str) -> Result<Option<External>> {
         let key: Option<i64> = self
             .conn
             .prepare_cached("SELECT key FROM external WHERE namespace = ?1 AND external_id = ?2")?
             .query_row(params![ns.id, external_id], |r| r.get(0))
             .optional()?;
-        Ok(key.map(id_of))
+        Ok(key.map(|key| match id_of(key) {
+            id if key >= 0 => External::Turn(id),
+            sum if sum & SAID > 0 => External::Discarded(Some(sum)),
+            _ => External::Discarded(None),
+        }))
     }
 
     /// Every lineage edge of a memory.

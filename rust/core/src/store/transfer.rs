@@ -5,6 +5,7 @@
 //! another store. Blobs are base64.
 
 use super::files::{complete, new_file, partial, refuse_others, refuse_own, unwritable};
+use super::write::SAID;
 use super::{IDS, Namespace, Store, id_of, schema, sums};
 use crate::error::{Code, Error, Result};
 use base64::Engine as _;
@@ -279,7 +280,9 @@ impl Store {
             }
             names.push(name.as_str());
             values.push(if table.keys.contains(&name.as_str()) {
-                let id = value.as_u64().filter(|id| *id < ns.next_id);
+                let sum = table.name == "external";
+                let known = |id: &u64| *id < ns.next_id || sum && (SAID..IDS).contains(id);
+                let id = value.as_u64().filter(known);
                 Value::Integer(ns.key(id.ok_or_else(|| format!("{value} is no turn's id"))?))
             } else {
                 value_of(value)?

@@ -32,6 +32,10 @@ pub const STATED: u32 = 1 << 20;
 /// an insertion may get to; below those given since.
 const STATED_BEFORE: u32 = 1 << 19;
 
+/// The bit that the low half of the key of an external id has where the turn was discarded,
+/// and the rest of it is the sum of what it said rather than an id; no id is that great.
+pub(super) const SAID: u64 = 1 << 39;
+
 // `|` less `&`: SQL has no exclusive or.
 const ARCHIVE: &str = "UPDATE turn SET archived = 1,
     checksum = (checksum | ?2) - (checksum & ?2) WHERE key = ?1 AND archived = 0";
@@ -208,14 +212,17 @@ impl Store {
     }
 
     /// Keeps the external id of a turn that is about to be discarded: it was here, and the
-    /// same turn again is a duplicate whenever it comes. The sign says that the turn is gone.
+    /// same turn again is a duplicate whenever it comes. The sign says that the turn is gone;
+    /// in place of its id, which leads nowhere, there is the sum of its text.
     pub fn keep_external(&self, ns: &Namespace, id: u64) -> Result<()> {
+        let gone = i64::MIN | ns.key(SAID);
         self.conn
             .prepare_cached(
-                "UPDATE external SET key = key | ?3 WHERE namespace = ?2 AND key = ?1
-                 AND external_id = (SELECT external_id FROM turn WHERE turn.key = ?1)",
+                "UPDATE external SET key = ?3 | row_sum(turn.text) FROM turn
+                 WHERE turn.key = ?1 AND external.key = ?1 AND external.namespace = ?2
+                 AND external.external_id = turn.external_id",
             )?
-            .execute(params![ns.key(id), ns.id, i64::MIN])?;
+            .execute(params![ns.key(id), ns.id, gone])?;
         Ok(())
     }
 
@@ -339,6 +346,11 @@ pub fn stated_seq(seq: u32) -> u32 {
     } else {
         seq
     }
+}
+
+/// What is kept of the text of a discarded turn.
+pub fn text_sum(text: &str) -> u64 {
+    SAID | row_sum::of_row(0, &[text.into()]).cast_unsigned()
 }
 
 /// Decisions as they are recorded: a turn has several, and the statement is looked up once.
