@@ -151,6 +151,21 @@ def test_a_damaged_file_is_done_without(tmp_path: Path, caplog: pytest.LogCaptur
     assert str(path) in caplog.text
 
 
+@pytest.mark.parametrize("where", ["the version of its schema's form", "its schema"])
+def test_a_file_with_a_damaged_schema_is_done_without(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "c.db"
+    with closing(AnalysisCache(path, facts="a", passages="b")) as cache:
+        right = facts_of(cache, ["one"], [])
+    data = bytearray(path.read_bytes())
+    at = 47 if where.startswith("the version") else data.index(b"CREATE TABLE")
+    data[at] |= 0x80  # in the text of an error it is no letter
+    path.write_bytes(data)
+    asked: list[str] = []
+    with closing(AnalysisCache(path, facts="a", passages="b")) as cache:
+        assert facts_of(cache, ["one"], asked) == right
+    assert asked == ["one"]
+
+
 def test_a_busy_file_is_done_without(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

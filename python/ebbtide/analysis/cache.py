@@ -47,6 +47,8 @@ _WAIT_SECONDS = 60.0
 _CHECK_BYTES = 8
 _PART = 500
 """Keys of one look-up; SQLite allows 999 parameters at least."""
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""Raised by SQLite's functions; the second where the error quotes what is no text any more."""
 
 _Given = TypeVar("_Given")
 _Read = TypeVar("_Read")
@@ -80,7 +82,7 @@ class AnalysisCache:
         weakref.finalize(self, self._db.close)
         try:
             self._prepare()
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             if not _passing(error):
                 self._db.close()
                 raise _unusable(path, error) from error
@@ -168,7 +170,7 @@ class AnalysisCache:
                 try:
                     with closing(self._db.execute(sql, part)) as cursor:
                         rows += cursor.fetchall()
-                except sqlite3.Error as error:
+                except _FAILURES as error:
                     self._give_up(error)
                     break
         return rows
@@ -184,7 +186,7 @@ class AnalysisCache:
                     # Another process may have read the same text meanwhile, to the same
                     # result; what is there may also be a damaged entry.
                     self._db.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", rows)
-            except sqlite3.Error as error:
+            except _FAILURES as error:
                 self._give_up(error)
 
     def _turn_key(self, turn: TurnText) -> bytes:
@@ -203,6 +205,8 @@ def _unusable(path: str | Path, error: Exception) -> StoreError:
 
 def _passing(error: Exception) -> bool:
     """Whether the right file was named, and only cannot be used now."""
+    if isinstance(error, UnicodeDecodeError) or str(error) == "unsupported file format":
+        return True  # a schema or a header that is damaged
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (
         sqlite3.SQLITE_BUSY,
