@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -48,6 +48,9 @@ _DEEPEST = 100
 
 _MOST_BITS = 1000
 """Of a whole number in metadata; the core's JSON reader refuses what no float comes near."""
+
+_MOST_VALUES = 1_000_000
+"""Values of metadata: some megabytes of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +214,7 @@ def metadata_wanted(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if value is None:
         return None
     text = _metadata(value)
-    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _leaves(value)):
+    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _within(value, _DEEPEST) or ()):
         message = "a condition has a whole number of more than 64 bits; numbers are compared by "
         raise InputError(message + "64 bits: store it as text and ask for that", "input.field")
     wanted: dict[str, Any] = json.loads(text or "{}")
@@ -222,9 +225,13 @@ def _metadata(value: Any) -> str | None:
     if value is None:
         return None
     checked_mapping("metadata", value)
-    if _deeper_than(value, _DEEPEST):
+    within = _within(value, _DEEPEST)
+    if within is None:
         raise InputError(f"metadata is nested more than {_DEEPEST} levels deep", "input.field")
-    if any(isinstance(x, int) and x.bit_length() > _MOST_BITS for x in _leaves(value)):
+    if _count(value, {}) > _MOST_VALUES:
+        message = f"metadata has more than {_MOST_VALUES:,} values; those of a part count at each"
+        raise InputError(f"{message} place of it", "input.field")
+    if any(isinstance(x, int) and x.bit_length() > _MOST_BITS for x in within):
         message = f"metadata has a whole number of more than {_MOST_BITS} bits; give it as text"
         raise InputError(message, "input.field")
     try:
@@ -237,28 +244,38 @@ def _metadata(value: Any) -> str | None:
     return text
 
 
-def _deeper_than(value: Any, most: int) -> bool:
-    """Whether mappings and lists are nested deeper than ``most``, as a cycle is."""
-    level = [value]
+def _within(value: Any, most: int) -> list[Any] | None:
+    """Every value in it; None where they are nested deeper than ``most``, as in a cycle.
+
+    One that occurs in several places is looked at once a level: a part that is shared at
+    each of many levels occurs more often than anybody can count.
+    """
+    found: dict[int, Any] = {}
+    level = {id(value): value}
     for _ in range(most + 1):
-        level = [
-            child
-            for parent in level
-            if isinstance(parent, Mapping | list | tuple)
-            for child in (parent.values() if isinstance(parent, Mapping) else parent)
-        ]
+        level = {id(child): child for parent in level.values() for child in _children(parent)}
         if not level:
-            return False
-    return True
+            return list(found.values())
+        found |= level
+    return None
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    """What is neither a mapping nor a list, at any depth."""
-    if isinstance(value, Mapping | list | tuple):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from _leaves(item)
-    else:
-        yield value
+def _count(value: Any, counted: dict[int, tuple[Any, int]]) -> int:
+    """Values in it as they are written: a shared part counts wherever it occurs.
+
+    Args:
+        value: What is without cycles.
+        counted: What was counted already, by its id, and held so that the id stays its own.
+    """
+    if id(value) not in counted:
+        counted[id(value)] = value, 1 + sum(_count(child, counted) for child in _children(value))
+    return counted[id(value)][1]
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def query_moment(value: Any, newest: tuple[int, int] | None) -> datetime | None:

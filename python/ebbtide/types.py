@@ -39,7 +39,7 @@ class Turn:
         session_id: The conversation session it belongs to.
         external_id: The caller's own id; the same id twice is one turn.
         provenance: Structured provenance, keys as in the paper's eq. 10.
-        metadata: Anything else, JSON-able.
+        metadata: Anything else, JSON-able, of up to a million values.
         interaction_id: Number within the memory, from 0, never reused (stored turns).
         record_id: Derived id, equal wherever the same turn went in (stored turns).
         state: ``active`` or ``archived`` (stored turns).

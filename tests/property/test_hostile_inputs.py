@@ -379,6 +379,41 @@ def test_deeply_nested_metadata(stub: Config, depth: int) -> None:
         assert memory.retrieve("before", filters={"metadata": {"b": 1}}) == []
 
 
+def branching_cycle() -> dict[str, Any]:
+    parent: dict[str, Any] = {"name": "p"}
+    parent["children"] = [{"parent": parent} for _ in range(3)]
+    return parent
+
+
+def shared_at_every_level() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(60):
+        value = {"a": value, "b": [value]}
+    return value
+
+
+@pytest.mark.parametrize("make", [branching_cycle, shared_at_every_level])
+def test_metadata_that_would_never_end(stub: Config, make: Callable[[], dict[str, Any]]) -> None:
+    with Memory.in_memory(config=stub) as memory:
+        memory.add("before")
+        value = make()
+        for call in (
+            lambda: memory.add("x", metadata=value),
+            lambda: memory.retrieve("before", filters={"metadata": value}),
+        ):
+            with pytest.raises(InputError) as caught:
+                call()
+            assert caught.value.code == "input.field"
+        assert len(memory) == 1
+
+
+def test_parts_of_metadata_may_be_shared(stub: Config) -> None:
+    part = {"names": ["ana", "luis"]}
+    with Memory.in_memory(config=stub) as memory:
+        memory.add("shared", metadata={"one": part, "two": [part, part]})
+        assert memory.get(0).metadata == {"one": part, "two": [part, part]}
+
+
 @pytest.mark.parametrize(
     "moment",
     [
