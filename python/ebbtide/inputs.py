@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ebbtide import _core
-from ebbtide.errors import InputError, NotFoundError
+from ebbtide.errors import InputError, NotFoundError, shown
 from ebbtide.moments import by_its_clock, micros_of, moment_of
 from ebbtide.types import Turn
 
@@ -77,14 +77,6 @@ class Prepared:
     received_at: int
     moment: datetime | None
     """When it was said, on the clock of its stamp."""
-
-
-def shown(value: Any) -> str:
-    """A value in an error message: short, and safe for what has no text form."""
-    try:
-        return repr(value)[:80]
-    except (ValueError, RecursionError):  # an integer of thousands of digits, a deep list
-        return f"a {type(value).__name__}"
 
 
 def readable(name: str) -> str:

@@ -17,7 +17,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from ebbtide import _core
-from ebbtide.errors import InputError
+from ebbtide.errors import InputError, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,8 @@ def decay(
 ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
     """Effective scores and tiers of turns (eq. 16-20).
 
-    ``omega * exp(-lambda_base * (1 - inertia * omega) * age)``.
+    ``omega * exp(-lambda_base * (1 - inertia * omega) * age)``. A Survival Score lies in
+    [0, 1]. Of numbers over ``1 / inertia`` the score grows with age, to infinity at last.
 
     Args:
         omega: float64 [n], Survival Scores.
@@ -92,7 +93,7 @@ def prune(
         tokens,
         budget=_whole("budget", budget),
         healthy_min=_real("healthy_min", healthy_min),
-        evict_healthy=evict_healthy,
+        evict_healthy=_flag("evict_healthy", evict_healthy),
     )
 
 
@@ -125,7 +126,8 @@ def cosine_top_k(
 
     Args:
         vectors: int16 [n, d], unit vectors of scale 32767; or float32 [n, d], which
-            are made such first (that costs more than the search).
+            are made such first (that costs more than the search). Of longer rows the
+            products, which have 32 bits, may wrap around.
         query: int16 or float32 [d].
         k: Rows at most.
 
@@ -190,16 +192,31 @@ def bm25(
 def _whole(name: str, value: int, least: int = 0) -> int:
     is_number = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_number or not least <= value < 2**63:
-        message = f"{name} must be a whole number from {least} on, not {value!r:.80}"
+        message = f"{name} must be a whole number from {least} on, not {shown(value)}"
         raise InputError(message, "input.facts")
     return int(value)
 
 
 def _real(name: str, value: float, least: float = -math.inf, most: float = math.inf) -> float:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or not least <= value <= most:
+    if not is_number or not _finite(value) or not least <= value <= most:
         message = f"{name} must be a finite number"
         if least > -math.inf:
             message += f" from {least:g} on" if most == math.inf else f" in [{least:g}, {most:g}]"
-        raise InputError(f"{message}, not {value!r:.80}", "input.facts")
+        raise InputError(f"{message}, not {shown(value)}", "input.facts")
     return float(value)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number or a fraction past every float
+        return False
+
+
+def _flag(name: str, value: bool) -> bool:
+    import numpy as np
+
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, not {shown(value)}", "input.facts")
+    return bool(value)

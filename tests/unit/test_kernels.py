@@ -250,6 +250,9 @@ QUERY = np.array([1], np.uint32)
         (lambda: kernels.divergence(ROWS[0]), "2 dimension"),
         (lambda: kernels.divergence(ROWS.astype(np.int32)), "int32"),
         (lambda: kernels.divergence(ROWS[:, :0].copy()), "column"),
+        # Rows without a column take no memory; a number for each of them would.
+        (lambda: kernels.divergence(np.zeros((2**40, 0), np.int16)), "column"),
+        (lambda: kernels.divergence(np.zeros((2**40, 0), np.float32)), "column"),
         (lambda: kernels.divergence(ROWS, window=0), "window"),
         (lambda: kernels.divergence(np.full((2, 2), np.nan, np.float32)), "finite"),
         (lambda: kernels.cosine_top_k(ROWS, ROWS[0, :2].copy(), k=1), "query"),
@@ -271,6 +274,11 @@ QUERY = np.array([1], np.uint32)
         (lambda: kernels.decay(SOUND, AGES, lambda_base=math.nan), "lambda_base"),
         (lambda: kernels.decay(SOUND, AGES, lambda_base=-0.1), "lambda_base"),
         (lambda: kernels.decay(SOUND, AGES, inertia=5), "inertia"),
+        (lambda: kernels.decay(SOUND, AGES, lambda_base=10**400), "lambda_base"),
+        (lambda: kernels.decay(SOUND, AGES, critical_max=-(10**5000)), "critical_max"),
+        (lambda: kernels.overlap(OFFSETS, DOCUMENTS, 2, QUERY, k=10**5000), "k must be"),
+        (lambda: kernels.prune(SOUND, SOUND, AGES, budget=1, evict_healthy="x"), "evict_healthy"),
+        (lambda: kernels.prune(SOUND, SOUND, AGES, budget=1, evict_healthy=1), "evict_healthy"),
     ],
 )
 def test_unusable_arrays_are_named(call: Callable[[], Any], says: str) -> None:

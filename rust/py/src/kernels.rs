@@ -174,7 +174,8 @@ pub fn kernel_divergence<'py>(
     let vectors = Vectors::new("vectors", vectors)?;
     let (data, rows, width) = vectors.get(py, "vectors")?;
     let out = detached(py, || {
-        let mut out = vec![0.0; rows];
+        // Rows without a column take no memory, however many, and are refused.
+        let mut out = vec![0.0; if width == 0 { 0 } else { rows }];
         kernels::divergence(data, width, window, &mut out)?;
         Ok(out)
     })?;
