@@ -7,6 +7,7 @@ Defaults, types and ranges live in one place, the annotated
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -114,9 +115,15 @@ class Config:
         return Config(self.name, changes, embedder=self.embedder)
 
     def with_embedder(self, embedder: Any) -> Config:
-        """A copy that embeds with the given object instead of the configured model."""
+        """A copy that embeds with the given object instead of the configured model.
+
+        Raises:
+            ConfigError: ``config.type`` or ``config.range``: its ``dimension`` or
+                ``fingerprint`` cannot be one.
+        """
         changes = {section: dict(keys) for section, keys in self._changes.items()}
-        changes.setdefault("nlp", {})["vector_dim"] = int(embedder.dimension)
+        changes.setdefault("nlp", {})["vector_dim"] = _dimension_of(embedder)
+        _check_fingerprint(embedder)
         return Config(self.name, changes, embedder=embedder)
 
     def on_preset(self, name: str) -> Config:
@@ -158,6 +165,26 @@ class Config:
 
     def __repr__(self) -> str:
         return f"Config({self.name!r}, {self._changes!r})"
+
+
+def _dimension_of(embedder: Any) -> int:
+    dimension = getattr(embedder, "dimension", None)
+    try:
+        if not isinstance(dimension, bool):
+            return operator.index(dimension)  # type: ignore[arg-type]  # or it raises
+    except TypeError:
+        pass
+    kind = type(dimension).__name__
+    message = f"an embedder's dimension must be a whole number of at least 1, not a {kind}"
+    raise ConfigError(message, "config.type")
+
+
+def _check_fingerprint(embedder: Any) -> None:
+    try:
+        str(getattr(embedder, "fingerprint", "")).encode("utf-8")
+    except UnicodeEncodeError as error:
+        message = f"an embedder's fingerprint is not valid Unicode at character {error.start}"
+        raise ConfigError(message, "config.type") from error
 
 
 def _keys(section: str, keys: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ebbtide import Config, ConfigError, Memory, Store
@@ -95,3 +96,35 @@ def test_a_file_that_cannot_be_read_is_named(path: Any) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as caught:
         Config.load(path)
     assert caught.value.code == "config.syntax"
+
+
+class Embedding:
+    """No more than what a configuration reads of an embedder."""
+
+    def __init__(self, dimension: Any, fingerprint: Any = "e") -> None:
+        self.dimension = dimension
+        self.fingerprint = fingerprint
+
+
+@pytest.mark.parametrize(
+    ("embedder", "says"),
+    [
+        (Embedding(2.5), "dimension must be a whole number"),
+        (Embedding(True), "dimension must be a whole number"),
+        (Embedding("8"), "dimension must be a whole number"),
+        (Embedding(None), "dimension must be a whole number"),
+        (object(), "dimension must be a whole number"),
+        (Embedding(8, "\ud800"), "fingerprint is not valid Unicode"),
+    ],
+)
+def test_an_embedder_says_what_it_is(embedder: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        Config().with_embedder(embedder)
+    assert caught.value.code == "config.type"
+
+
+def test_the_dimension_of_an_embedder_may_be_of_any_integer_type() -> None:
+    assert Config().with_embedder(Embedding(np.int64(8)))["nlp"]["vector_dim"] == 8
+    with pytest.raises(ConfigError) as caught:
+        Config().with_embedder(Embedding(0))
+    assert caught.value.code == "config.range"

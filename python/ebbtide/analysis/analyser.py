@@ -14,6 +14,13 @@ from ebbtide import _core
 from ebbtide.analysis.beside import Beside
 from ebbtide.analysis.canonical import CanonicalPassage, canonical_passages
 from ebbtide.analysis.facts import TurnFacts, TurnText
+from ebbtide.analysis.returned import (
+    Returned,
+    passages_of,
+    query_vector_of,
+    question_of,
+    rows_of,
+)
 from ebbtide.errors import ConfigError
 from ebbtide.forking import RenewedLock
 
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ebbtide.analysis.cache import AnalysisCache
-    from ebbtide.analysis.embedding import Passage, Submit
+    from ebbtide.analysis.embedding import Submit
     from ebbtide.analysis.query import QueryFrame
     from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
@@ -60,16 +67,6 @@ class Question:
     vector: NDArray[np.float32]
     tokens: NDArray[np.float32] | None
     token_terms: list[str | None]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PlainPassage:
-    """The one vector of a text, from an embedder that offers no passages."""
-
-    start: int
-    end: int
-    vector: NDArray[np.float32]
-    tokens: None = None
 
 
 class Analyser:
@@ -262,10 +259,10 @@ class Analyser:
             stored: list[tuple[CanonicalPassage, ...]] = model.begin(texts, at_once)()
             return stored
         if hasattr(model, "encode"):
-            return [canonical_passages(passages) for passages in model.encode(texts)]
+            return [canonical_passages(passages) for passages in passages_of(model, texts)]
         return [
-            canonical_passages([_PlainPassage(0, len(text), vector)])
-            for text, vector in zip(texts, _rows(model, texts), strict=True)
+            canonical_passages([Returned(0, len(text), vector)])
+            for text, vector in zip(texts, rows_of(model, texts), strict=True)
         ]
 
     def _begin_question(self, text: str, bare: bool) -> Callable[[], tuple[Any, Any, Any]]:
@@ -277,7 +274,7 @@ class Analyser:
         if bare or not hasattr(self._embedder, "begin_query"):
             return self._beside.submit(self._encode_question, text, bare).result
         finish = self._embedder.begin_query(text, self._beside.submit)
-        return lambda: _parts(finish())
+        return lambda: question_of(self._embedder, finish())
 
     def _help(self) -> bool:
         """Help the thread beside, where it embeds a text."""
@@ -287,21 +284,17 @@ class Analyser:
     def _encode_question(self, text: str, bare: bool) -> tuple[Any, Any, Any]:
         model = self._model()
         if not bare and hasattr(model, "encode_query"):
-            return _parts(model.encode_query(text))
+            return question_of(model, model.encode_query(text))
         if hasattr(model, "embed_query"):
-            return model.embed_query(text), None, None
-        return _rows(model, [text])[0], None, None
+            return query_vector_of(model, text), None, None
+        return rows_of(model, [text])[0], None, None
 
     def _card_vectors(self, facts: Sequence[TurnFacts]) -> list[Sequence[Any]]:
         from ebbtide.analysis.cards import card_text
 
         texts = [card_text(card) for fact in facts for card in fact.cards]
-        rows = iter(_core.unit_vectors(_rows(self._model(), texts)) if texts else ())
+        rows = iter(_core.unit_vectors(rows_of(self._model(), texts)) if texts else ())
         return [[next(rows) for _ in fact.cards] for fact in facts]
-
-
-def _parts(question: Passage) -> tuple[Any, Any, Any]:
-    return question.vector, question.tokens, question.token_spans
 
 
 def without_names(text: str, speakers: Sequence[str]) -> str:
@@ -347,19 +340,6 @@ def _without_prefix(
     """Spans as characters of the turn, not of the text with the speaker in front."""
     prefix = len(text) - len(turn.text)
     return [p.moved(prefix, len(turn.text)) for p in passages] if prefix else passages
-
-
-def _rows(model: Any, texts: Sequence[str]) -> Any:
-    import numpy as np
-
-    rows = np.ascontiguousarray(model.embed(texts), dtype=np.float32)
-    if rows.shape != (len(texts), int(model.dimension)):
-        message = (
-            f"the embedder returned an array of shape {rows.shape} for {len(texts)} texts; "
-            f"it must be ({len(texts)}, {model.dimension})"
-        )
-        raise ConfigError(message, "config.model_unusable")
-    return rows
 
 
 def _model_directory(nlp: Mapping[str, Any]) -> Path:

@@ -1,6 +1,6 @@
 //! A question from Python, as the core takes it.
 
-use crate::convert::token_vectors;
+use crate::convert::{EMBEDDED, finite, token_vectors};
 use crate::raise;
 use ebbtide_core::engine::{Overruled, RecallOptions};
 use ebbtide_core::error::{Code, Error};
@@ -25,10 +25,12 @@ impl PyQuery<'_> {
     pub fn into_core(self) -> PyResult<Query> {
         let Self(frame, vector, tokens, token_terms) = self;
         let frame: QueryFrame = depythonize(&frame)?;
+        let numbers = vector.as_slice()?;
+        finite(vector.py(), EMBEDDED, numbers)?;
         Ok(Query {
             frame,
-            vector: quantise(vector.as_slice()?),
-            tokens: tokens.map_or(Ok(Vec::new()), |t| token_vectors(&t))?,
+            vector: quantise(numbers),
+            tokens: tokens.map_or(Ok(Vec::new()), |t| token_vectors(EMBEDDED, &t))?,
             token_terms,
         })
     }

@@ -1,6 +1,7 @@
 //! Python objects to the core's types. Facts are read attribute by attribute from
 //! the analysis dataclasses: no copies in between, no dictionaries.
 
+use crate::refused;
 use ebbtide_core::score::vector::{quantise, quantise_token};
 use ebbtide_core::types as core;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
@@ -264,12 +265,27 @@ impl Passage<'_> {
     }
 }
 
+/// What an embedder's vectors are called in an error.
+pub const EMBEDDED: &str = "a vector of the embedder";
+
+/// An error unless every number is finite: the unit vector of others would be all zero.
+pub fn finite(py: Python<'_>, name: &str, numbers: &[f32]) -> PyResult<()> {
+    // One pass without a branch.
+    if numbers.iter().fold(true, |sound, x| sound & x.is_finite()) {
+        return Ok(());
+    }
+    let message = format!("{name} holds a number that is not finite");
+    Err(refused(py, message))
+}
+
 /// Rows of a float32 matrix as 16-bit unit vectors, one after the other.
-pub fn unit_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i16>> {
+pub fn unit_vectors(name: &str, rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i16>> {
     let width = rows.as_array().ncols();
     let mut out = Vec::with_capacity(rows.as_array().len());
     if width > 0 {
-        for row in rows.as_slice()?.chunks_exact(width) {
+        let numbers = rows.as_slice()?;
+        finite(rows.py(), name, numbers)?;
+        for row in numbers.chunks_exact(width) {
             out.extend(quantise(row));
         }
     }
@@ -277,11 +293,13 @@ pub fn unit_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i16>> {
 }
 
 /// Rows of a float32 matrix as 8-bit unit vectors, one after the other.
-pub fn token_vectors(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i8>> {
+pub fn token_vectors(name: &str, rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Vec<i8>> {
     let width = rows.as_array().ncols();
     let mut out = Vec::with_capacity(rows.as_array().len());
     if width > 0 {
-        for row in rows.as_slice()?.chunks_exact(width) {
+        let numbers = rows.as_slice()?;
+        finite(rows.py(), name, numbers)?;
+        for row in numbers.chunks_exact(width) {
             quantise_token(row, &mut out);
         }
     }

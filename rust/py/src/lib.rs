@@ -180,7 +180,7 @@ fn unit_vectors<'py>(
     rows: PyReadonlyArray2<'py, f32>,
 ) -> PyResult<Bound<'py, PyArray2<i16>>> {
     let shape = [rows.as_array().nrows(), rows.as_array().ncols()];
-    convert::unit_vectors(&rows)?
+    convert::unit_vectors(convert::EMBEDDED, &rows)?
         .into_pyarray(py)
         .reshape(shape)
 }
@@ -192,7 +192,7 @@ fn token_vectors<'py>(
     rows: PyReadonlyArray2<'py, f32>,
 ) -> PyResult<Bound<'py, PyArray2<i8>>> {
     let shape = [rows.as_array().nrows(), rows.as_array().ncols()];
-    convert::token_vectors(&rows)?
+    convert::token_vectors(convert::EMBEDDED, &rows)?
         .into_pyarray(py)
         .reshape(shape)
 }

@@ -200,11 +200,31 @@ impl Engine {
     pub fn recall(&self, query: &Query, options: &RecallOptions) -> Result<Recall> {
         self.open_only()?;
         self.refresh_recent()?;
+        self.comparable(query)?;
         let config = self.settings(options.preset.as_deref())?;
         if config.policy.deliberation == "off" {
             return self.search(query, options, config, None, None);
         }
         self.deliberate(query, options, config)
+    }
+
+    /// An error unless a question's vectors can be compared with the memory's.
+    fn comparable(&self, query: &Query) -> Result<()> {
+        let dimension = self.config.nlp.vector_dim as usize;
+        let (vector, tokens) = (query.vector.len(), query.tokens.len());
+        let refuse = |message| Err(Error::new(Code::InputFacts, message));
+        if vector != dimension {
+            return refuse(format!(
+                "the question's vector has {vector} numbers, the memory's have {dimension}"
+            ));
+        }
+        if tokens > 0 && tokens != dimension * query.token_terms.len() {
+            return refuse(format!(
+                "the question's token vectors have {tokens} numbers, and not {dimension} for each of its {} tokens",
+                query.token_terms.len()
+            ));
+        }
+        Ok(())
     }
 
     /// Ranks, and looks further where turns that say the same crowd out the others.
