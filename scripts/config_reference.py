@@ -58,7 +58,8 @@ with ebbtide.Memory.in_memory(config=small) as memory:
 ```
 
 An unknown section or key is an error that names the nearest known one; a value of
-the wrong type or out of its range is an error too ([error codes](errors.md)). The
+the wrong type or out of its range is an error too ([error codes](errors.md)); a number
+with a point lies in [-1000000, 1000000], so that no score is infinite. The
 DMF paper's own files load unchanged. On the command line `ebbtide config show` prints
 the settings in force and `ebbtide config check FILE` checks a file.
 

@@ -128,3 +128,20 @@ def test_the_dimension_of_an_embedder_may_be_of_any_integer_type() -> None:
     with pytest.raises(ConfigError) as caught:
         Config().with_embedder(Embedding(0))
     assert caught.value.code == "config.range"
+
+
+@pytest.mark.parametrize(
+    ("section", "changes", "says"),
+    [
+        ("scoring_weights", {"alpha_density": 1e308}, "alpha_density must lie in"),
+        ("ranking", {"bm25": -1.1e6}, "bm25 must lie in"),
+        ("retrieval", {"answerability_penalties": [0.0, 2e6, 0.0]}, "penalties must lie in"),
+        ("policy", {"rpe": {"thread_margin": 1e7}}, "thread_margin must lie in"),
+        ("retrieval", {"symbolic_weights": [1e6, -1e6, 1e-300, 0.0, 0.0]}, "must sum to"),
+    ],
+)
+def test_no_weight_makes_a_score_that_is_not_finite(section: str, changes: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        Config().replace(**{section: changes})
+    assert caught.value.code == "config.range"
+    assert Config().replace(scoring_weights={"alpha_density": 1e6, "eta_correction": -1e6})

@@ -4,6 +4,11 @@ use super::Config;
 use crate::error::{Code, Error, Result};
 use crate::text;
 
+/// No number with a point is further from 0: sums and products of them stay finite.
+const MOST: f64 = 1e6;
+/// Weights that others are divided by sum to this at least.
+const LEAST_SUM: f64 = 1e-6;
+
 fn refuse<T>(message: String) -> Result<T> {
     Err(Error::new(Code::ConfigRange, message))
 }
@@ -19,7 +24,7 @@ pub fn ranges(c: &Config) -> Result<()> {
     deliberation(c)
 }
 
-/// TOML knows `inf` and `nan`; no setting does.
+/// TOML knows `inf`, `nan` and numbers whose products are; no setting does.
 fn finite(c: &Config) -> Result<()> {
     let json = serde_json::to_value(c).map_err(|e| {
         Error::new(
@@ -36,11 +41,16 @@ fn finite(c: &Config) -> Result<()> {
 
 fn finite_section(section: &str, keys: &serde_json::Value) -> Result<()> {
     for (key, value) in keys.as_object().into_iter().flatten() {
-        let list = value
-            .as_array()
-            .is_some_and(|a| a.iter().any(serde_json::Value::is_null));
-        if value.is_null() || list {
-            return refuse(format!("[{section}] {key} must be a finite number"));
+        for number in value.as_array().map_or(std::slice::from_ref(value), |a| a) {
+            if number.is_null() {
+                return refuse(format!("[{section}] {key} must be a finite number"));
+            }
+            let real = number.as_f64().filter(|_| number.is_f64());
+            if let Some(x) = real.filter(|x| x.abs() > MOST) {
+                return refuse(format!(
+                    "[{section}] {key} must lie in [-{MOST}, {MOST}], not {x:e}"
+                ));
+            }
         }
         finite_section(&format!("{section}.{key}"), value)?;
     }
@@ -172,8 +182,10 @@ fn recall(c: &Config) -> Result<()> {
             ));
         }
     }
-    if r.symbolic_weights.iter().sum::<f64>() <= 0.0 {
-        return refuse("[retrieval] symbolic_weights must sum to more than 0".into());
+    if r.symbolic_weights.iter().sum::<f64>() < LEAST_SUM {
+        return refuse(format!(
+            "[retrieval] symbolic_weights must sum to {LEAST_SUM} or more"
+        ));
     }
     if !(0.0..=1.0).contains(&r.adaptive_floor) {
         return refuse("[retrieval] adaptive_floor must lie in [0, 1]".into());

@@ -2,7 +2,7 @@
 //!
 //! The first line is a header, then one line a row, then a last line with the SHA-256
 //! of all before it. Keys are interaction ids: the memory may get another number in
-//! another store. Blobs are base64.
+//! another store. Blobs are base64, and a number that is not finite is text.
 
 use super::files::{complete, new_file, partial, refuse_others, refuse_own, unwritable};
 use super::write::SAID;
@@ -143,6 +143,8 @@ impl Store {
                         }
                         ValueRef::Null => continue,
                         ValueRef::Integer(x) => json!(x),
+                        // JSON has no such number.
+                        ValueRef::Real(x) if !x.is_finite() => json!({ "real": x.to_string() }),
                         ValueRef::Real(x) => json!(x),
                         ValueRef::Text(t) => json!(String::from_utf8_lossy(t)),
                         ValueRef::Blob(b) => json!({ "base64": BASE64.encode(b) }),
@@ -336,8 +338,11 @@ fn value_of(value: &serde_json::Value) -> std::result::Result<Value, String> {
             None => Value::Real(n.as_f64().ok_or("a number out of range")?),
         },
         Json::Object(o) => {
-            let text = o.get("base64").and_then(|b| b.as_str());
-            let bytes = text.and_then(|t| BASE64.decode(t).ok());
+            let text = |key: &str| o.get(key).and_then(|b| b.as_str());
+            if let Some(real) = text("real") {
+                return Ok(Value::Real(real.parse().map_err(|_| "an unusable number")?));
+            }
+            let bytes = text("base64").and_then(|t| BASE64.decode(t).ok());
             Value::Blob(bytes.ok_or("unusable base64")?)
         }
         Json::Array(_) => return Err("a list where a value belongs".into()),
