@@ -105,10 +105,29 @@ def test_what_is_no_file_is_not_replaced(stub: Config, path: Path, name: str) ->
     (folder / "folder").mkdir()
     (folder / "link to a pipe").symlink_to(folder / "pipe")
     (folder / "link to a folder").symlink_to(folder / "folder")
-    before = (folder / name).lstat()
+
+    def there() -> tuple[int, int]:
+        found = (folder / name).lstat()
+        return found.st_ino, found.st_mode
+
+    before = there()
     with Memory.open(path, config=stub) as memory:
         refused(lambda: memory.export(folder / name), "no regular file")
-    assert (folder / name).lstat() == before
+    assert there() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+@pytest.mark.parametrize("name", ["pipe", "link to a pipe"])
+@pytest.mark.parametrize("read_only", [False, True])
+def test_what_is_no_file_is_no_store(
+    stub: Config, tmp_path: Path, name: str, read_only: bool
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link to a pipe").symlink_to(tmp_path / "pipe")
+    before = sorted(tmp_path.iterdir())
+    opened = tmp_path / name
+    refused(lambda: Memory.open(opened, config=stub, read_only=read_only), "no regular file")
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_file_that_is_named_like_a_partial_one_stays(stub: Config, path: Path) -> None:

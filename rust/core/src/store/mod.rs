@@ -365,7 +365,7 @@ impl Store {
 }
 
 /// Names that lead to no file: SQLite would keep a store in memory, or in a file without a
-/// name, where it is lost without a word.
+/// name, where it is lost without a word, and would wait for who writes into a pipe.
 fn refuse_no_file(path: &Path) -> Result<()> {
     let message = if path.as_os_str().is_empty() {
         "the path of the store is empty; name a file, such as memory.db".into()
@@ -392,3 +392,8 @@ fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
 fn name_the_file(error: Error, path: &Path) -> Error {
     Error::new(error.code, format!("{}: {}", path.display(), error.message))
 }
+    } else if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        format!(
+            "{} is no regular file; name one, such as memory.db",
+            path.display()
+        )
