@@ -27,7 +27,10 @@ impl Engine {
         options: &RecallOptions,
     ) -> Result<Recall> {
         let r = &config.retrieval;
-        let reach = 2 * options.limit.unwrap_or(r.final_recall_limit);
+        let reach = options
+            .limit
+            .unwrap_or(r.final_recall_limit)
+            .saturating_mul(2);
         let conditions = self.conditions(&options.filters);
         let admit = |id: InteractionId| self.may_answer(id, &conditions);
         let stems = self.query_stems(&query.frame);

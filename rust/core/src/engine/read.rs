@@ -241,7 +241,7 @@ impl Engine {
         let r = &config.retrieval;
         let wanted = options.limit.unwrap_or(r.final_recall_limit);
         let mut reach = if options.limit.is_some() {
-            2 * wanted
+            wanted.saturating_mul(2)
         } else {
             0
         };
@@ -262,7 +262,7 @@ impl Engine {
             if !short || !r.late_interaction || all {
                 return self.fall_back(recall, query, config, options);
             }
-            reach = 4 * reach.max(r.late_interaction_k);
+            reach = reach.max(r.late_interaction_k).saturating_mul(4);
         }
     }
 

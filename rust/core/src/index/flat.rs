@@ -139,7 +139,7 @@ impl Flat {
         let mut promising = Vec::new();
         let mut lows = Floor::new(k);
         for part in self.rest(&found.ranges) {
-            if part.len() <= FEW * k || probe.digits.is_none() {
+            if part.len() <= FEW.saturating_mul(k) || probe.digits.is_none() {
                 self.all(part, &mut promising);
             } else if part.len() < SHARED {
                 self.scan(&probe, part, &mut lows, &mut promising, &admit);
@@ -513,6 +513,7 @@ mod tests {
         let x = quantise(&[1.0, 0.0]);
         flat.push(3, &[x.clone(), x.clone()].concat(), 2);
         flat.push(7, &x, 2);
+        assert_eq!(flat.search(&x, usize::MAX, -1.0, |_| true).len(), 2);
         flat.remove(3);
         assert_eq!(flat.search(&x, 5, -1.0, |_| true).len(), 1);
         assert_eq!(flat.len(), 1);

@@ -108,7 +108,7 @@ impl Floor {
         if score > self.least {
             self.scores.push(score);
             // Rare at first, never more than one look at each score and again.
-            if self.scores.len() >= 2 * self.k {
+            if self.scores.len() >= self.k.saturating_mul(2) {
                 self.settle();
             }
         }
@@ -171,6 +171,9 @@ mod tests {
         floor.join(&other);
         floor.settle();
         assert_eq!(floor.least(), 0.8);
+        let mut most = Floor::new(usize::MAX);
+        most.push(0.5);
+        assert_eq!(most.least(), f64::NEG_INFINITY);
         assert!(!TopK::new(0).keeps(1.0, 0));
         assert_eq!(TopK::new(0).least(), f64::INFINITY);
     }

@@ -127,7 +127,9 @@ impl CardIndex {
     ) -> Vec<(u64, f64)> {
         let mut query = frame.terms.clone();
         query.extend(frame.predicate_lemmas.iter().cloned());
-        let shared = self.terms.overlap(&query, 4 * k.max(64), admit);
+        let shared = self
+            .terms
+            .overlap(&query, k.max(64).saturating_mul(4), admit);
         let sought = Sought::new(frame, weights);
         let mut top = TopK::new(k);
         for (number, _) in shared {
@@ -343,8 +345,10 @@ mod tests {
         index.push(3, "user", &facts, &[], 0);
         index.push(4, "system", &facts, &[], 0);
         assert_eq!(index.len(), 2);
-        let hits = index.symbolic(&frame(), &[0.9, 0.55, 1.2, 1.35, 0.2], 5, |_| true);
-        assert_eq!(split(hits[1].0), (3, 1));
+        for k in [5, usize::MAX] {
+            let hits = index.symbolic(&frame(), &[0.9, 0.55, 1.2, 1.35, 0.2], k, |_| true);
+            assert_eq!(split(hits[1].0), (3, 1));
+        }
         index.remove(3);
         assert!(index.is_empty());
     }

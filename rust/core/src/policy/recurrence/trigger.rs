@@ -32,7 +32,7 @@ pub enum Verdict {
 
 /// Neighbours that are looked at: at least twice as many as the trigger needs.
 pub fn neighbours(p: &RecurrencePolicy) -> usize {
-    p.neighbours.max(2 * p.count())
+    p.neighbours.max(p.count().saturating_mul(2))
 }
 
 /// Judges a unit that is not indexed yet: the arriving one never counts itself. Units
@@ -128,6 +128,9 @@ mod tests {
         assert_eq!((p.similarity(), p.count()), (0.7, 5));
         assert_eq!(neighbours(&p), 10);
         assert_eq!(neighbours(&policy("paper_theta_count = 6")), 12);
+        let most =
+            policy("paper_theta_count = 9223372036854775807\nneighbours = 9223372036854775807");
+        assert_eq!(neighbours(&most), 2 * most.count());
     }
 
     #[test]
