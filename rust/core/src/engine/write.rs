@@ -15,6 +15,7 @@ use crate::types::{
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::panic::{self, AssertUnwindSafe};
 
 impl Engine {
     /// Stores analysed turns in order: each is scored, related, inserted, and the
@@ -87,7 +88,8 @@ impl Engine {
         })
     }
 
-    /// Runs `work` in a transaction; on failure memory is brought back to what the store holds.
+    /// Runs `work` in a transaction; on failure, also after a panic, memory is brought back to
+    /// what the store holds.
     pub(super) fn write(
         &mut self,
         work: impl FnOnce(&mut Self, &Store, &mut WriteReport) -> Result<()>,
@@ -95,7 +97,7 @@ impl Engine {
         self.open_only()?;
         let shared = self.store.clone();
         let mut report = WriteReport::default();
-        let done = {
+        let done = panic::catch_unwind(AssertUnwindSafe(|| {
             let mut store = shared.lock();
             store.transaction(|store| {
                 work(self, store, &mut report)?;
@@ -105,7 +107,12 @@ impl Engine {
                     .clone_from(&self.config.capacity.token_counter);
                 store.update_namespace(&self.namespace)
             })
-        };
+        }));
+        let done = done.unwrap_or_else(|cause| {
+            // Rolled back in the store, and half done in memory. The panic is what to report.
+            let _ = self.reload();
+            panic::resume_unwind(cause)
+        });
         if let Err(error) = done {
             if !shared.lock().read_only() {
                 self.reload()?;
@@ -484,4 +491,41 @@ fn split(
         card_vectors: card_vectors.concat(),
     };
     (stored, derived)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::engine::MemoryOptions;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    #[test]
+    fn a_panic_leaves_the_memory_as_it_was() {
+        let options = MemoryOptions {
+            namespace: "ana".into(),
+            config: config::load("default", "").unwrap(),
+            presets: BTreeMap::new(),
+            analyser: "x".into(),
+            reindexing: false,
+        };
+        let store = Arc::new(Mutex::new(Store::in_memory().unwrap()));
+        let mut engine = Engine::open(store, options).unwrap();
+        let turn = NewTurn {
+            text: "one".into(),
+            role: "user".into(),
+            ..NewTurn::default()
+        };
+        let broken = panic::catch_unwind(AssertUnwindSafe(|| {
+            engine.write(|engine, store, report| {
+                engine.journal_one(store, &turn, report)?;
+                panic!("half done")
+            })
+        }));
+        assert!(broken.is_err());
+        let (ids, _) = engine.journal(std::slice::from_ref(&turn)).unwrap();
+        assert_eq!(ids, [0]);
+        assert_eq!(engine.get(0).unwrap().text, "one");
+    }
 }

@@ -33,13 +33,15 @@ pub use written::{Uses, Writing, Written};
 use crate::error::{Code, Error, Result};
 use files::Found;
 use lock::WriterLock;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 const ID_BITS: u32 = 40;
 /// Interaction ids lie below it: one above would be a turn of another memory.
 pub const IDS: u64 = 1 << ID_BITS;
+/// Numbers of memories lie below it, from 1 on: the keys of the one behind are numbers, too.
+const MEMORIES: i64 = (1 << (i64::BITS - 1 - ID_BITS)) - 1;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Default)]
@@ -276,6 +278,14 @@ impl Store {
                 })
             })
             .optional()?;
+        if let Some(Namespace { id, .. }) = found.as_ref().filter(|n| !has_keys(n.id)) {
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                format!(
+                    "the memory {name:?} has the number {id}, which none can have: the file was damaged; restore a backup"
+                ),
+            ));
+        }
         Ok(found)
     }
 
@@ -297,6 +307,16 @@ impl Store {
         if self.read_only {
             return self.known_namespace(name);
         }
+        let sql = "SELECT ifnull(max(id), 0) FROM namespace";
+        let last: i64 = self.conn.query_row(sql, [], |r| r.get(0))?;
+        if !has_keys(last.saturating_add(1)) {
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                format!(
+                    "behind the memory with the number {last} there is no place for another: the file was damaged; restore a backup"
+                ),
+            ));
+        }
         self.conn.execute(
             "INSERT INTO namespace (name, next_id, analyser, token_counter) VALUES (?1, 0, '', ?2)",
             [name, token_counter],
@@ -311,24 +331,15 @@ impl Store {
         })
     }
 
-    /// Runs `work` in one transaction: all of it is on disk, or none.
+    /// Runs `work` in one transaction: all of it is on disk, or none, also where it panics.
     pub fn transaction<T>(&mut self, work: impl FnOnce(&Store) -> Result<T>) -> Result<T> {
         self.writable()?;
-        self.conn.execute_batch("BEGIN IMMEDIATE")?;
-        let done = work(self).and_then(|value| {
-            self.files.iter().try_for_each(Found::still_there)?;
-            self.conn.execute_batch("COMMIT")?;
-            Ok(value)
-        });
-        if done.is_err() && !self.conn.is_autocommit() {
-            // The first error is the one to report; a failed rollback leaves
-            // nothing behind that the next opening would not undo.
-            let _ = self.conn.execute_batch("ROLLBACK");
-        }
-        if done.is_ok() {
-            self.scrub_unless_busy();
-        }
-        done
+        let open = Transaction::new_unchecked(&self.conn, TransactionBehavior::Immediate)?;
+        let value = work(self)?;
+        self.files.iter().try_for_each(Found::still_there)?;
+        open.commit()?;
+        self.scrub_unless_busy();
+        Ok(value)
     }
 
     /// Runs `work` on one state of the store. SQLite takes and gives back the file's locks
@@ -338,12 +349,10 @@ impl Store {
             return work(self);
         }
         self.conn.prepare_cached("BEGIN")?.execute([])?;
-        let done = work(self);
-        // An error of the disk ends it by itself.
-        if !self.conn.is_autocommit() {
-            self.conn.prepare_cached("COMMIT")?.execute([])?;
-        }
-        done
+        let state = State(&self.conn);
+        let value = work(self)?;
+        state.end()?;
+        Ok(value)
     }
 
     /// Changes whenever something may have been erased, by this process or another.
@@ -364,6 +373,31 @@ impl Store {
     }
 }
 
+/// One state of the store while it is read. It ends with this, also after an error or a
+/// panic: else every transaction after it would be one within another.
+struct State<'a>(&'a Connection);
+
+impl State<'_> {
+    fn end(&self) -> Result<()> {
+        self.0.prepare_cached("COMMIT")?.execute([])?;
+        Ok(())
+    }
+}
+
+impl Drop for State<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_autocommit() {
+            // The error to report is the first one.
+            let _ = self.0.execute_batch("ROLLBACK");
+        }
+    }
+}
+
+/// Whether the keys of a memory with that number are numbers.
+fn has_keys(id: i64) -> bool {
+    (1..MEMORIES).contains(&id)
+}
+
 /// Names that lead to no file: SQLite would keep a store in memory, or in a file without a
 /// name, where it is lost without a word, and would wait for who writes into a pipe.
 fn refuse_no_file(path: &Path) -> Result<()> {
@@ -376,6 +410,11 @@ fn refuse_no_file(path: &Path) -> Result<()> {
         )
     } else if path == Path::new(":memory:") {
         ":memory: is not a file; name one, or use Memory.in_memory() for a memory without".into()
+    } else if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        format!(
+            "{} is no regular file; name one, such as memory.db",
+            path.display()
+        )
     } else {
         return Ok(());
     };
@@ -392,8 +431,68 @@ fn open_error(path: &Path, error: &rusqlite::Error) -> Error {
 fn name_the_file(error: Error, path: &Path) -> Error {
     Error::new(error.code, format!("{}: {}", path.display(), error.message))
 }
-    } else if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        format!(
-            "{} is no regular file; name one, such as memory.db",
-            path.display()
-        )
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn store() -> Store {
+        let store = Store::in_memory().unwrap();
+        store.namespace("ana", "x").unwrap();
+        store
+    }
+
+    #[test]
+    fn a_panic_leaves_no_transaction_open() {
+        let mut store = store();
+        let written = catch_unwind(AssertUnwindSafe(|| {
+            store.transaction(|s| -> Result<()> {
+                s.namespace("half", "x")?;
+                panic!("in a transaction")
+            })
+        }));
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            store.reading(|_| -> Result<()> { panic!("in a reading") })
+        }));
+        assert!(written.is_err() && read.is_err());
+        store.transaction(|s| s.namespace("luis", "x")).unwrap();
+        assert_eq!(store.namespaces().unwrap(), ["ana", "luis"]);
+    }
+
+    #[test]
+    fn a_reading_that_fails_tells_why() {
+        let store = store();
+        let read = store.reading(|s| -> Result<()> {
+            // With no transaction left, ending it fails too.
+            s.conn.execute_batch("COMMIT")?;
+            s.known_namespace("eve").map(drop)
+        });
+        assert_eq!(read.unwrap_err().code, Code::NotFoundNamespace);
+    }
+
+    #[test]
+    fn no_memory_has_a_number_whose_keys_are_none() {
+        let store = store();
+        for id in [i64::MAX, MEMORIES, 0, -1] {
+            store
+                .conn
+                .execute("UPDATE namespace SET id = ?1", [id])
+                .unwrap();
+            let found = store.find_namespace("ana");
+            assert_eq!(found.unwrap_err().code, Code::StoreCorrupt, "{id}");
+            let what = &store.check().unwrap()[0].what;
+            assert!(what.contains(&id.to_string()), "{what}");
+        }
+        for id in [i64::MAX, MEMORIES - 1] {
+            store
+                .conn
+                .execute("UPDATE namespace SET id = ?1", [id])
+                .unwrap();
+            let made = store.namespace("luis", "x");
+            assert_eq!(made.unwrap_err().code, Code::StoreCorrupt, "{id}");
+        }
+        let (_, end) = store.known_namespace("ana").unwrap().range();
+        assert!(end > 0);
+    }
+}
