@@ -206,7 +206,8 @@ def metadata_wanted(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if value is None:
         return None
     text = _metadata(value)
-    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in _within(value, _DEEPEST) or ()):
+    values = _within(value, _DEEPEST) or ()
+    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in values):
         message = "a condition has a whole number of more than 64 bits; numbers are compared by "
         raise InputError(message + "64 bits: store it as text and ask for that", "input.field")
     wanted: dict[str, Any] = json.loads(text or "{}")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from ebbtide.analysis.cards import project
+from ebbtide.analysis.cards.project import project
 from ebbtide.analysis.composing import compose, in_original
 from ebbtide.analysis.facts import (
     CardFacts,
