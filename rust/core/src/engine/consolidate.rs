@@ -117,7 +117,7 @@ impl Engine {
         let (vector, cohesion) = self.recurrence.centre(&behind);
         let chosen = self.choose(&mut candidates, &vector);
         let episode = Episode {
-            version: old.version + 1,
+            version: old.version.saturating_add(1),
             text: None,
             at,
             sources: behind,
@@ -364,7 +364,7 @@ impl Engine {
         episode.sentences = chosen;
         // Whatever was written may tell of the erased turn.
         episode.text = None;
-        episode.version += 1;
+        episode.version = episode.version.saturating_add(1);
         store.put_episode(&self.namespace, &episode)?;
         self.recurrence.put_episode(episode);
         Ok(())
