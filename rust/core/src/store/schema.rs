@@ -266,8 +266,8 @@ pub fn prepare(conn: &Connection, full: bool) -> Result<()> {
     conn.busy_timeout(PATIENCE)?;
     // Before anything is changed: a file that is not ours is left as it was.
     let present: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
-    if present > 0 {
-        check(conn)?;
+    if present > 0 && check(conn)? < sums::SINCE {
+        whole(conn)?;
     }
     equip(conn)?;
     // Any answer will do: an in-memory database keeps its own mode.
@@ -317,6 +317,22 @@ impl super::Store {
         let found: i64 = self.conn.query_row(sql, [name], |r| r.get(0))?;
         Ok(found > 0)
     }
+}
+
+/// An error unless SQLite finds a file in order that has no sums yet: they would be taken of
+/// what is there, which would pass for sound from then on.
+fn whole(conn: &Connection) -> Result<()> {
+    let found = conn.query_row("PRAGMA integrity_check(1)", [], |r| r.get::<_, String>(0));
+    let found = found.unwrap_or_else(|e| e.to_string());
+    if found == "ok" {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::StoreCorrupt,
+        format!(
+            "the file is damaged ({found}), and is not brought to this release's schema so: restore a backup, or export what can still be read with read_only=True"
+        ),
+    ))
 }
 
 /// The version of an ebbtide store; an error unless it is one of a known version.
