@@ -144,6 +144,7 @@ impl From<rusqlite::Error> for Error {
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
                 Code::StoreCorrupt
             }
+            _ if is_of_a_value(&error) => Code::StoreCorrupt,
             _ => Code::StoreSqlite,
         };
         Self::new(
@@ -151,6 +152,19 @@ impl From<rusqlite::Error> for Error {
             format!("the store could not be read or written: {error}"),
         )
     }
+}
+
+/// Whether SQLite did as it was told, and what it read is none of the values that are
+/// written there.
+fn is_of_a_value(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error as E;
+    matches!(
+        error,
+        E::FromSqlConversionFailure(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::InvalidColumnType(..)
+            | E::Utf8Error(..)
+    )
 }
 
 impl From<postcard::Error> for Error {

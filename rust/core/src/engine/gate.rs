@@ -269,7 +269,7 @@ impl Engine {
     /// Keeps a turn out of every index but the shadow's.
     pub(super) fn put_in_shadow(&mut self, turn: &StoredTurn, derived: &Derived) {
         let id = turn.interaction_id;
-        let dimension = derived.vectors.len() / derived.spans.len().max(1);
+        let dimension = derived.dimension();
         self.gate.shadow.push(id, &derived.vectors, dimension);
         let mut meta = self.meta_of(turn, &derived.facts);
         meta.archived = true;

@@ -228,7 +228,7 @@ impl Engine {
             ));
         }
         self.index(&turn, &derived);
-        let dimension = derived.vectors.len() / derived.spans.len().max(1);
+        let dimension = derived.dimension();
         self.window.push(id, &derived.vectors[..dimension]);
         self.lineage.register(id, &turn.role, &derived.facts.claims);
     }
@@ -237,7 +237,7 @@ impl Engine {
     pub(super) fn index(&mut self, turn: &StoredTurn, derived: &Derived) {
         let id = turn.interaction_id;
         let facts = &derived.facts;
-        let dimension = derived.vectors.len() / derived.spans.len().max(1);
+        let dimension = derived.dimension();
         self.flat.push(id, &derived.vectors, dimension);
         // Lemmas, and bigrams where the script has no spaces.
         let bigrams = text::cjk_bigrams(&turn.text);

@@ -2,13 +2,13 @@
 
 use super::files::{AS_NAMED, complete, from_root, new_file, partial, refuse_logs, refuse_own};
 use super::schema::mapped;
-use super::sums::SUMMED;
+use super::sums::{SUMMED, Summed};
 use super::transfer::{TABLES, Table};
 use super::{IDS, Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
-use crate::types::Facts;
+use crate::types::Relation;
+use rusqlite::Connection;
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
@@ -174,12 +174,14 @@ impl Store {
             Ok(_) => return finding(None, "its name cannot be read".into(), false),
             Err(e) => return finding(None, e.message, false),
         };
-        let checks: [Check; 5] = [
+        let checks: [Check; 7] = [
             Self::check_counter,
             Self::check_sums,
             Self::check_orphans,
             Self::check_external,
+            Self::check_turns,
             Self::check_derived,
+            Self::check_gathered,
         ];
         for check in checks {
             let done = check(self, &ns, &mut finding);
@@ -268,42 +270,56 @@ impl Store {
         Ok(())
     }
 
-    fn check_derived(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
-        let (from, to) = ns.range();
-        let width: Option<i64> = self
-            .conn
-            .query_row(
-                "SELECT length(vectors) / (length(spans) / 8) FROM derived
-                 WHERE key >= ?1 AND key < ?2 AND length(spans) >= 8 ORDER BY key LIMIT 1",
-                [from, to],
-                |r| r.get(0),
-            )
-            .optional()?;
-        let mut statement = self.conn.prepare(
-            "SELECT key, facts, length(spans), length(vectors) FROM derived
-             WHERE key >= ?1 AND key < ?2 ORDER BY key",
-        )?;
-        let mut rows = statement.query([from, to])?;
-        while let Some(row) = rows.next()? {
-            let (key, facts): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-            let (spans, vectors): (i64, i64) = (row.get(2)?, row.get(3)?);
-            if postcard::from_bytes::<Facts>(&facts).is_err() {
-                add(Some(key), "its facts cannot be read".into(), true);
-            }
-            let passages = spans / 8;
-            if spans % 8 != 0
-                || passages == 0
-                || vectors % 2 != 0
-                || Some(vectors) != width.map(|w| w * passages)
-            {
-                add(
-                    Some(key),
-                    "its vectors do not fit its passages".into(),
-                    true,
-                );
-            }
+    /// Turns that are what was written, and that nobody could have written so.
+    fn check_turns(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        for (key, what) in self.unreadable_turns(ns)? {
+            add(Some(key), what, false);
         }
         Ok(())
+    }
+
+    fn check_derived(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        for (key, what) in self.unreadable_derived(ns)? {
+            add(Some(key), what, true);
+        }
+        Ok(())
+    }
+
+    /// What is read all at once when a memory is opened. Where a row is not what was written,
+    /// its sum has told.
+    fn check_gathered(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let at_once = |s: &&Summed| !s.read_singly || s.table == "lineage";
+        for summed in SUMMED.iter().filter(at_once) {
+            if self.has_table(summed.table)? && !self.unsound(ns, summed)?.is_empty() {
+                return Ok(());
+            }
+        }
+        let mut note = |read: Result<()>| {
+            if let Err(e) = read {
+                add(None, e.message, true);
+            }
+        };
+        note(self.edges(ns).map(drop));
+        note(self.verdicts(ns).map(drop));
+        note(self.links(ns).map(drop));
+        note(self.wordings(ns).map(drop));
+        if self.gathers()? {
+            note(self.units(ns).map(drop));
+            note(self.episodes(ns).map(drop));
+            note(self.facts(ns).map(drop));
+        }
+        Ok(())
+    }
+
+    /// Notes every row of a memory that is not what was written, or that could not be read.
+    pub(super) fn check_rows(&self, ns: &Namespace, add: &mut Add<'_>) -> Result<()> {
+        let checks: [Check; 4] = [
+            Self::check_sums,
+            Self::check_turns,
+            Self::check_derived,
+            Self::check_gathered,
+        ];
+        checks.iter().try_for_each(|check| check(self, ns, add))
     }
 
     /// Erases everything derived of the memories named, and rows whose turn or memory is
@@ -333,8 +349,8 @@ impl Store {
         })
     }
 
-    /// Of what deriving anew does not touch: relations that callers stated, and what a
-    /// language model said.
+    /// Of what deriving anew does not touch, what is not what was written or is no relation at
+    /// all: relations that callers stated, and what a language model said.
     fn erase_unsound_kept(&self, ns: &Namespace) -> Result<()> {
         let (from, to) = ns.range();
         for (table, whose) in [
@@ -345,7 +361,11 @@ impl Store {
             let Some(summed) = SUMMED.iter().find(|s| s.table == table) else {
                 continue;
             };
-            let sound = self.sound(table, summed.sum);
+            let mut sound = self.sound(table, summed.sum);
+            if table == "lineage" {
+                let known = Relation::ALL.map(|r| format!("'{}'", r.as_str()));
+                sound = format!("{sound} AND relation IN ({})", known.join(", "));
+            }
             self.conn.execute(
                 &format!("DELETE FROM {table} WHERE {whose} AND ?3 > 0 AND NOT ({sound})"),
                 rusqlite::params![from, to, ns.id],

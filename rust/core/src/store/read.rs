@@ -8,6 +8,9 @@ use crate::lineage::Edge;
 use crate::types::{Decision, Facts, Provenance, Relation, Score, State, StoredTurn, Validity};
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
+use serde_json::{Map, Value};
+use std::ops::RangeInclusive;
+use std::result;
 use std::sync::Arc;
 
 /// What was derived from one turn.
@@ -23,6 +26,13 @@ pub struct Derived {
     pub vectors: Vec<i16>,
     /// Vectors of its cards, one after the other.
     pub card_vectors: Vec<i16>,
+}
+
+impl Derived {
+    /// Numbers of each of its vectors.
+    pub fn dimension(&self) -> usize {
+        self.vectors.len() / self.spans.len().max(1)
+    }
 }
 
 /// A turn with its derived data, as the engine is rebuilt from the store.
@@ -80,12 +90,43 @@ const DERIVED_ROW: &str = "what was derived from a turn";
 /// Columns of what was derived, from where on they stand behind those of a turn.
 const AFTER_TURN: usize = 15;
 
+/// Microseconds from the year 1 to the year 9999: no datetime holds others.
+const DATED: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
+
+/// A row, or what about it cannot be: "its …".
+type Readable<T> = result::Result<T, String>;
+
 fn turn_of(row: &Row<'_>) -> Result<StoredTurn> {
+    let key = row.get(0)?;
     if !row.get::<_, bool>(14)? {
-        return Err(sums::damaged_turn(row.get(0)?));
+        return Err(sums::damaged_turn(key));
     }
-    let provenance: Option<String> = row.get(10)?;
-    Ok(StoredTurn {
+    read_turn(row).map_err(|what| sums::unreadable_turn(key, &what))
+}
+
+fn read_turn(row: &Row<'_>) -> Readable<StoredTurn> {
+    let (mut turn, provenance) = turn_values(row).map_err(no_value)?;
+    if turn.utc_micros.is_some_and(|at| !DATED.contains(&at)) {
+        return Err("its time is before the year 1 or after the year 9999".into());
+    }
+    let metadata = turn.metadata.as_deref();
+    if metadata.is_some_and(|m| serde_json::from_str::<Map<String, Value>>(m).is_err()) {
+        return Err("its metadata is no JSON object".into());
+    }
+    if let Some(text) = provenance {
+        let read = serde_json::from_str::<Provenance>(&text);
+        turn.provenance = Some(read.map_err(|_| "its provenance cannot be read")?);
+    }
+    Ok(turn)
+}
+
+fn no_value(error: rusqlite::Error) -> String {
+    format!("a value of it is of the wrong kind ({error})")
+}
+
+/// A turn but for its provenance, which is JSON.
+fn turn_values(row: &Row<'_>) -> rusqlite::Result<(StoredTurn, Option<String>)> {
+    let turn = StoredTurn {
         interaction_id: id_of(row.get(0)?),
         record_id: row.get(1)?,
         external_id: row.get(2)?,
@@ -96,7 +137,7 @@ fn turn_of(row: &Row<'_>) -> Result<StoredTurn> {
         utc_micros: row.get(7)?,
         naive_timestamp: row.get(8)?,
         session_id: row.get(9)?,
-        provenance: provenance.and_then(|p| serde_json::from_str::<Provenance>(&p).ok()),
+        provenance: None,
         metadata: row.get(11)?,
         tokens: row.get(12)?,
         state: if row.get(13)? {
@@ -105,30 +146,30 @@ fn turn_of(row: &Row<'_>) -> Result<StoredTurn> {
             State::Active
         },
         validity: Validity::Current,
-    })
+    };
+    Ok((turn, row.get(10)?))
 }
 
 fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
-    let Some(divergence) = row.get::<_, Option<f64>>(at)? else {
+    if row.get_ref(at)? == ValueRef::Null {
         return Ok(None);
-    };
+    }
     if !row.get::<_, bool>(at + 10)? {
         return Err(sums::damaged_derived(DERIVED_ROW));
     }
-    let facts: Vec<u8> = row.get(at + 6)?;
-    let spans: Vec<u8> = row.get(at + 7)?;
-    let vectors: Vec<u8> = row.get(at + 8)?;
-    let card_vectors: Vec<u8> = row.get(at + 9)?;
-    Ok(Some(Derived {
-        facts: postcard::from_bytes(&facts)?,
-        score: Score {
-            divergence,
-            z_content: row.get(at + 1)?,
-            z_op: row.get(at + 2)?,
-            z_prov: row.get(at + 3)?,
-            omega_raw: row.get(at + 4)?,
-            omega: row.get(at + 5)?,
-        },
+    let read = read_derived(row, at).map(Some);
+    read.map_err(|what| sums::unreadable_derived(DERIVED_ROW, &what))
+}
+
+fn read_derived(row: &Row<'_>, at: usize) -> Readable<Derived> {
+    let (score, blobs) = derived_values(row, at).map_err(no_value)?;
+    let [facts, spans, vectors, card_vectors] = blobs;
+    if !fitting(spans.len(), vectors.len(), card_vectors.len()) {
+        return Err(MISFIT.into());
+    }
+    Ok(Derived {
+        facts: postcard::from_bytes(&facts).map_err(|_| "its facts cannot be read")?,
+        score,
         spans: spans
             .chunks_exact(8)
             .map(|c| {
@@ -140,7 +181,61 @@ fn derived_of(row: &Row<'_>, at: usize) -> Result<Option<Derived>> {
             .collect(),
         vectors: shorts(&vectors),
         card_vectors: shorts(&card_vectors),
-    }))
+    })
+}
+
+/// The terms of a score, then facts, spans, vectors and card vectors as they are stored.
+fn derived_values(row: &Row<'_>, at: usize) -> rusqlite::Result<(Score, [Vec<u8>; 4])> {
+    let score = Score {
+        divergence: row.get(at)?,
+        z_content: row.get(at + 1)?,
+        z_op: row.get(at + 2)?,
+        z_prov: row.get(at + 3)?,
+        omega_raw: row.get(at + 4)?,
+        omega: row.get(at + 5)?,
+    };
+    let blob = |i| row.get(at + i);
+    Ok((score, [blob(6)?, blob(7)?, blob(8)?, blob(9)?]))
+}
+
+const MISFIT: &str = "its vectors do not fit its passages";
+
+/// Whether so many bytes of spans, vectors and card vectors belong together: one vector a
+/// passage, and all of one dimension.
+fn fitting(spans: usize, vectors: usize, card_vectors: usize) -> bool {
+    let passages = spans / 8;
+    let whole = |bytes: usize, part: usize| part > 0 && bytes.is_multiple_of(part);
+    whole(spans, 8)
+        && vectors > 0
+        && whole(vectors, 2 * passages)
+        && whole(card_vectors, vectors / passages)
+}
+
+/// Turns as a table gives them. Where it is damaged they may go back, and whoever reads on
+/// from the last one would never come to an end.
+struct Ascending {
+    next: i64,
+    end: i64,
+}
+
+impl Ascending {
+    fn from(ns: &Namespace, id: u64) -> Self {
+        Self {
+            next: ns.key(id),
+            end: ns.range().1,
+        }
+    }
+
+    fn take(&mut self, key: i64) -> Result<()> {
+        if !(self.next..self.end).contains(&key) {
+            return Err(Error::new(
+                Code::StoreCorrupt,
+                "the turns in the store are out of order: the file was damaged; `ebbtide doctor` tells what else is, a backup has what was lost",
+            ));
+        }
+        self.next = key + 1;
+        Ok(())
+    }
 }
 
 fn shorts(bytes: &[u8]) -> Vec<i16> {
@@ -173,11 +268,17 @@ impl Store {
              WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key"
         ))?;
         let mut rows = statement.query([ns.key(from), ns.range().1])?;
+        let (mut order, mut width) = (Ascending::from(ns, from), None);
         while let Some(row) = rows.next()? {
-            each(LoadedTurn {
-                turn: turn_of(row)?,
-                derived: derived_of(row, AFTER_TURN)?,
-            })?;
+            order.take(row.get(0)?)?;
+            let turn = turn_of(row)?;
+            let derived = derived_of(row, AFTER_TURN)?;
+            if let Some(own) = derived.as_ref().map(Derived::dimension)
+                && *width.get_or_insert(own) != own
+            {
+                return Err(sums::unreadable_derived(DERIVED_ROW, MISFIT));
+            }
+            each(LoadedTurn { turn, derived })?;
         }
         Ok(())
     }
@@ -194,12 +295,11 @@ impl Store {
              WHERE turn.key >= ?1 AND turn.key < ?2 ORDER BY turn.key LIMIT ?3"
         ))?;
         let mut rows = statement.query(params![ns.key(from), ns.range().1, limit])?;
-        let mut found = Vec::new();
+        let (mut found, mut order) = (Vec::new(), Ascending::from(ns, from));
         while let Some(row) = rows.next()? {
+            order.take(row.get(0)?)?;
             let derived = derived_of(row, AFTER_TURN)?;
-            let dimension = derived
-                .as_ref()
-                .map_or(0, |d| d.vectors.len() / d.spans.len().max(1));
+            let dimension = derived.as_ref().map_or(0, Derived::dimension);
             found.push(Scanned {
                 turn: turn_of(row)?,
                 tokens: tokens_of(row, AFTER_TURN + 11, dimension)?,
@@ -224,9 +324,51 @@ impl Store {
         ))?;
         let archived = state.map(|s| s == State::Archived);
         let mut rows = statement.query(params![ns.key(from), ns.range().1, limit, archived])?;
+        let (mut found, mut order) = (Vec::new(), Ascending::from(ns, from));
+        while let Some(row) = rows.next()? {
+            order.take(row.get(0)?)?;
+            found.push(turn_of(row)?);
+        }
+        Ok(found)
+    }
+
+    /// Turns that are what was written and cannot be read: their keys, and why.
+    pub(super) fn unreadable_turns(&self, ns: &Namespace) -> Result<Vec<(i64, String)>> {
+        let sound = self.sound("turn", sums::TURN);
+        self.unreadable(ns, &format!("{TURN}, 1 FROM turn WHERE {sound}"), |row| {
+            read_turn(row).map(drop)
+        })
+    }
+
+    /// The same of what was derived from them, whether or not it is what was written.
+    pub(super) fn unreadable_derived(&self, ns: &Namespace) -> Result<Vec<(i64, String)>> {
+        let mut width = None;
+        self.unreadable(ns, &format!("key, {DERIVED} FROM derived WHERE 1"), |row| {
+            let own = read_derived(row, 1)?.dimension();
+            if *width.get_or_insert(own) == own {
+                Ok(())
+            } else {
+                Err(MISFIT.into())
+            }
+        })
+    }
+
+    /// Rows whose first column is a turn's key, and that `read` cannot read.
+    fn unreadable(
+        &self,
+        ns: &Namespace,
+        rows: &str,
+        mut read: impl FnMut(&Row<'_>) -> Readable<()>,
+    ) -> Result<Vec<(i64, String)>> {
+        let sql = format!("SELECT {rows} AND key >= ?1 AND key < ?2 ORDER BY key");
+        let mut statement = self.conn.prepare(&sql)?;
+        let (from, to) = ns.range();
+        let mut rows = statement.query([from, to])?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
-            found.push(turn_of(row)?);
+            if let Err(what) = read(row) {
+                found.push((row.get(0)?, what));
+            }
         }
         Ok(found)
     }

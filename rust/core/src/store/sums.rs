@@ -264,12 +264,13 @@ impl Store {
         Ok(())
     }
 
-    /// Erases the turns that are not what was written; returns their ids.
+    /// Erases the turns that are not what was written or cannot be read; returns their ids.
     pub fn erase_unsound_turns(&mut self, name: &str) -> Result<Vec<u64>> {
         self.transaction(|store| {
             let ns = store.known_namespace(name)?;
-            let keys = store.unsound(&ns, &SUMMED[0])?;
-            let ids: Vec<u64> = keys.into_iter().flatten().map(id_of).collect();
+            let unsound = store.unsound(&ns, &SUMMED[0])?.into_iter().flatten();
+            let unreadable = store.unreadable_turns(&ns)?.into_iter().map(|(key, _)| key);
+            let ids: Vec<u64> = unsound.chain(unreadable).map(id_of).collect();
             for id in &ids {
                 store.erase_turn(&ns, *id)?;
             }
@@ -285,6 +286,27 @@ pub fn damaged_turn(key: i64) -> Error {
         format!(
             "turn {} is not what was written: the file was damaged; `ebbtide doctor` tells what else is, a backup has what was lost",
             id_of(key)
+        ),
+    )
+}
+
+/// The error of a turn that cannot be: "its …".
+pub fn unreadable_turn(key: i64, what: &str) -> Error {
+    Error::new(
+        Code::StoreCorrupt,
+        format!(
+            "turn {} cannot be read, {what}: the file was damaged; `ebbtide doctor` tells what else is, a backup has what was lost",
+            id_of(key)
+        ),
+    )
+}
+
+/// The same of derived data.
+pub fn unreadable_derived(row: &str, what: &str) -> Error {
+    Error::new(
+        Code::StoreCorrupt,
+        format!(
+            "{row} cannot be read, {what}: the file was damaged; `ebbtide doctor --repair` derives it anew"
         ),
     )
 }

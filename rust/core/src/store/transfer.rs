@@ -227,14 +227,17 @@ impl Store {
             store.keep_externals_of_nobody(&ns)?;
             // A release without checksums wrote none.
             store.conn.execute_batch(&sums::fill())?;
-            for summed in &sums::SUMMED {
-                if let Some(key) = store.unsound(&ns, summed)?.first() {
-                    let turn = key.map(|k| format!("turn {}: ", id_of(k)));
-                    let turn = turn.unwrap_or_default();
-                    return Err(lines.bad(&format!("{turn}{}", summed.damage)));
-                }
+            let mut wrong = None;
+            store.check_rows(&ns, &mut |key, what, _| {
+                wrong.get_or_insert_with(|| match key {
+                    Some(key) => format!("turn {}: {what}", id_of(key)),
+                    None => what,
+                });
+            })?;
+            match wrong {
+                Some(what) => Err(lines.bad(&what)),
+                None => Ok((name.clone(), rows)),
             }
-            Ok((name.clone(), rows))
         })
     }
 
