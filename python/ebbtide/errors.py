@@ -6,8 +6,6 @@ once, in the Rust core (``rust/core/src/error.rs``), and mapped here by class.
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = [
     "ConfigError",
     "EbbtideError",
@@ -58,11 +56,3 @@ class ExternalError(EbbtideError):
 
 class NotFoundError(EbbtideError):
     """No turn, namespace or file by that name or id."""
-
-
-def shown(value: Any) -> str:
-    """A value in an error message: short, and safe for what has no text form."""
-    try:
-        return repr(value)[:80]
-    except (ValueError, RecursionError):  # an integer of thousands of digits, a deep list
-        return f"a {type(value).__name__}"

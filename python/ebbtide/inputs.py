@@ -10,7 +10,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ebbtide import _core
-from ebbtide.errors import InputError, NotFoundError, shown
+from ebbtide.errors import InputError, NotFoundError
+from ebbtide.messages import shown
 from ebbtide.moments import by_its_clock, micros_of, moment_of
 from ebbtide.types import Turn
 

@@ -17,7 +17,8 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 from ebbtide import _core
-from ebbtide.errors import InputError, shown
+from ebbtide.errors import InputError
+from ebbtide.messages import shown
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ebbtide.errors import ConfigError, shown
+from ebbtide.errors import ConfigError
+from ebbtide.messages import shown
 
 if TYPE_CHECKING:
     import numpy as np
