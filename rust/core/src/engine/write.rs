@@ -498,8 +498,8 @@ mod tests {
     use super::*;
     use crate::config;
     use crate::engine::MemoryOptions;
+    use crate::store::SharedStore;
     use std::collections::BTreeMap;
-    use std::sync::Mutex;
 
     #[test]
     fn a_panic_leaves_the_memory_as_it_was() {
@@ -510,7 +510,7 @@ mod tests {
             analyser: "x".into(),
             reindexing: false,
         };
-        let store = Arc::new(Mutex::new(Store::in_memory().unwrap()));
+        let store = SharedStore::new(Store::in_memory).unwrap();
         let mut engine = Engine::open(store, options).unwrap();
         let turn = NewTurn {
             text: "one".into(),
