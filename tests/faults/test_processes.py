@@ -81,7 +81,7 @@ print("check", len(Store.open(sys.argv[1], config=config()).check()), flush=True
 """
 
 OWN = """
-import os, sys
+import os, signal, sys
 sys.path.insert(0, sys.argv[2])
 from faults.nursery import StubAnalyser, analyser, config, scripted
 from ebbtide import Memory
@@ -95,6 +95,7 @@ memory.add_many(scripted(n) for n in range(20))
 to_child, to_parent = os.pipe(), os.pipe()
 child = os.fork()
 if not child:
+    signal.alarm(60)  # where the parent says nothing
     code = 1
     try:
         own = opened(read_only=True)
