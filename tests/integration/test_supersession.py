@@ -72,6 +72,7 @@ KEEPS = [
     # Each person is one
     ("My friend Tom lives in Berlin.", "My friend Ana lives in Paris."),
     ("My friend lives in Berlin.", "My friend lives in Paris."),
+    ("My friend's name is Max.", "My friend's name is Bella."),
     ("My brother Tom lives in Berlin.", "My brother Max lives in Munich."),
     ("My dog Rex is 5.", "My dog Luna is 3."),
     ("Tom Silva lives in Rome.", "Rita Silva lives in Oslo."),

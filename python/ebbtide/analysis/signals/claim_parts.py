@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADVERBS",
+    "MANY",
     "NAMES",
     "RELATIVE",
     "SUBJECT",
@@ -89,7 +90,7 @@ class ClaimReader:
         who = nfc_lower(found.group("who"))
         if found.group("name") and who not in _SINGLE:
             return nfc_lower(found.group("name"))
-        return None if who in _MANY else f"{self.speaker}'s {who}"
+        return None if who in MANY else f"{self.speaker}'s {who}"
 
     def named(self, start: int, end: int) -> str | None:
         """The name at the end of a run of capitalised words ("So Tom Silva"), in lower case."""
@@ -112,7 +113,8 @@ _SINGLE = word_set(
     """mom mum mother dad father wife husband partner girlfriend boyfriend fiance fiancé fiancee
     fiancée boss"""
 )
-_MANY = word_set("friend colleague cousin aunt uncle niece nephew neighbor neighbour")
+MANY = word_set("friend colleague cousin aunt uncle niece nephew neighbor neighbour")
+"""Of these one has several: without a name, nobody knows which one is meant."""
 _NOT_NAMES = word_set(
     """he she they it you this that these those who what which there everyone everybody someone
     people nobody one thanks hey hi oh wow yeah yes no ok okay actually sorry"""

@@ -11,6 +11,7 @@ from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_limits import limited, limits, part_time
 from ebbtide.analysis.signals.claim_parts import (
     ADVERBS,
+    MANY,
     SUBJECT,
     ClaimReader,
     PlacedClaim,
@@ -300,6 +301,8 @@ def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
 
 def _names(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for match in _NAME.finditer(clause.text):
+        if (match.group("what") or match.group("called") or "").lower() in MANY:
+            continue
         if match.group("own"):
             claim = Claim(
                 "current_state", reader.speaker, "name", nfc_lower(match.group("own_value"))
