@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PRINTS = {
     "with_langchain.py": "Known: I moved to Porto in May, and I drink green tea every morning.",
     "with_langgraph.py": "I drink green tea every morning.",
-    "with_llamaindex.py": "My sister Ana moved to Porto in May.",
+    "with_llamaindex.py": "My sister Ana moved to Porto in May [",
     "with_mem0.py": "UPDATE: I drink black coffee every morning.",
     "with_openai_agents.py": "The memory knows: I drink green tea.",
 }

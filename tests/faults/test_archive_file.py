@@ -7,7 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -103,18 +103,19 @@ def test_an_interrupted_reindexing_doubles_no_line(
 
 def test_a_reindexing_that_failed_doubles_no_line(stub: Config, store_path: Path) -> None:
     out = store_path.parent / "archive.jsonl"
-    with Memory.open(store_path, config=filing(stub, out)) as memory:
+    # Another SQLite in this process takes the log away where it is closed first.
+    with ExitStack() as stack, Memory.open(store_path, config=filing(stub, out)) as memory:
         memory.add_many(scripted(n) for n in range(40))
         lines = out.read_bytes().splitlines()
         out.write_bytes(b"\n".join(lines[:5]) + b"\n")
-        with closing(sqlite3.connect(store_path)) as raw:
-            raw.execute(
-                "CREATE TRIGGER no BEFORE UPDATE OF archived ON turn "
-                "WHEN NEW.archived AND NEW.key & 255 = 20 BEGIN SELECT RAISE(ABORT, 'no'); END"
-            )
-            with pytest.raises(StoreError):
-                memory.reindex()
-            raw.execute("DROP TRIGGER no")
+        raw = stack.enter_context(closing(sqlite3.connect(store_path)))
+        raw.execute(
+            "CREATE TRIGGER no BEFORE UPDATE OF archived ON turn "
+            "WHEN NEW.archived AND NEW.key & 255 = 20 BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        with pytest.raises(StoreError):
+            memory.reindex()
+        raw.execute("DROP TRIGGER no")
         assert len(out.read_bytes().splitlines()) > 5
         memory.flush()
     assert out.read_bytes().splitlines() == lines

@@ -42,7 +42,7 @@ impl Engine {
         self.filter(&mut pool, &judge, &query.frame, r);
         self.judge(&mut pool, &judge, query);
         for c in &mut pool {
-            c.confidence = self.confidence(c, c.answerability.features[0], 0.0, &query.frame);
+            c.confidence = self.confidence(c, c.answerability.features[0], &query.frame);
         }
         pool.sort_by(|a, b| {
             (a.dropped.is_some().cmp(&b.dropped.is_some()))
@@ -84,7 +84,7 @@ impl Engine {
             c.score = c.channels.get(SHADOW).unwrap_or(0.0);
             c.terms = Terms::default();
             c.answerability.features[0] = c.score;
-            c.confidence = SHADOW_SHARE * self.confidence(c, c.score, 0.0, &query.frame);
+            c.confidence = SHADOW_SHARE * self.confidence(c, c.score, &query.frame);
         }
         pool.sort_by(|a, b| best_first((a.score, a.id), (b.score, b.id)));
         let r = &config.retrieval;

@@ -41,8 +41,6 @@ const SURE_ANSWER: f64 = 1.5;
 const SURE_TIME: f64 = 2.0;
 /// The most for a bare question, and for what was at another time than is asked about.
 const UNSURE: f64 = 0.4;
-/// Share of a question that the turn before asks where this one replies to it.
-const REPLIED: f64 = 0.5;
 
 /// Bytes of a text that are asked for beforehand: the processor goes on from there by itself.
 const BEGIN: usize = 2048;
@@ -81,12 +79,9 @@ impl Engine {
         } else {
             None
         };
-        let (absolute, with_previous): (Column, Column) = match &late {
-            Some(l) => (l.own.clone(), l.previous.clone()),
-            None => pool
-                .iter()
-                .map(|c| (c.answerability.features[0], c.answerability.features[0]))
-                .unzip(),
+        let absolute: Column = match &late {
+            Some(l) => l.own.clone(),
+            None => pool.iter().map(|c| c.answerability.features[0]).collect(),
         };
         let answerability: Column = pool
             .iter()
@@ -108,18 +103,13 @@ impl Engine {
             let mut t = similarity[i];
             t[Term::Bm25] = w.bm25 * share(bm25[i]);
             t[Term::Bm25Neighbours] = w.bm25_neighbours * share(best);
-            let replied = self.asked_by(windows.before(c.id), &asked);
-            t[Term::Reply] = w.reply * replied;
+            t[Term::Reply] = w.reply * self.asked_by(windows.before(c.id), &asked);
             self.what_is_said(&mut t, c, query, &asker, w);
             self.what_stands(&mut t, c, &query.frame, w);
             what_changed(&mut t, &updates, i, query.frame.is_present, w);
             c.terms = t;
             c.score = t.sum();
-            c.confidence = if replied >= REPLIED {
-                self.confidence(c, with_previous[i], replied, &query.frame)
-            } else {
-                self.confidence(c, absolute[i], 0.0, &query.frame)
-            };
+            c.confidence = self.confidence(c, absolute[i], &query.frame);
         }
         Ok(())
     }
@@ -284,27 +274,14 @@ impl Engine {
     /// How sure the engine is that the turn answers: rises with the similarity of
     /// its tokens to the question's, in absolute terms, and with what it has of the
     /// question: whom it is about, its content, something of the kind asked for, the time.
-    /// `replied` is the share of the question that the turn before asks, where this one
-    /// replies to it: then it need not say that again.
-    pub(super) fn confidence(
-        &self,
-        c: &Candidate,
-        absolute: f64,
-        replied: f64,
-        q: &QueryFrame,
-    ) -> f64 {
+    pub(super) fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
         let f = &c.answerability.features;
-        let predicate = if replied > 0.0 {
-            f[3].max(NEUTRAL)
-        } else {
-            f[3]
-        };
         let ranged = q.first.is_some() || q.last.is_some();
         let time = if ranged { f[5] - NEUTRAL } else { 0.0 };
         let evidence = SURE_SIMILARITY * (absolute - SURE_FROM)
             + SURE_SUBJECT * (f[2] - NEUTRAL)
-            + SURE_CONTENT * (f[4].max(replied) - NEUTRAL)
-            + SURE_PREDICATE * (predicate - NEUTRAL)
+            + SURE_CONTENT * (f[4] - NEUTRAL)
+            + SURE_PREDICATE * (f[3] - NEUTRAL)
             + SURE_ANSWER * (f[8] - NEUTRAL)
             + SURE_TIME * time;
         let sure = logistic(evidence);
