@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.errors import InputError
-from ebbtide.inputs import positive, shown
+from ebbtide.inputs import positive
+from ebbtide.messages import shown
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:

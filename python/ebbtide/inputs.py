@@ -6,13 +6,13 @@ import json
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 from ebbtide import _core
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.messages import shown
-from ebbtide.moments import by_its_clock, micros_of, moment_of
+from ebbtide.moments import by_its_clock, micros_of, moment_of, on_clock
 from ebbtide.types import Turn
 
 __all__ = [
@@ -23,13 +23,12 @@ __all__ = [
     "checked_text",
     "filters_for_core",
     "interaction_id_of",
-    "metadata_wanted",
     "positive",
     "prepare",
     "query_moment",
     "readable",
-    "shown",
     "turn_named",
+    "turns_asked",
     "whole",
 ]
 
@@ -198,7 +197,7 @@ def _provenance(value: Any) -> str | None:
     return json.dumps({key: item for key, item in value.items() if item is not None})
 
 
-def metadata_wanted(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def _metadata_wanted(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Values that metadata must have, as the core compares them.
 
     Raises:
@@ -206,13 +205,16 @@ def metadata_wanted(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """
     if value is None:
         return None
-    text = _metadata(value)
-    values = _within(value, _DEEPEST) or ()
-    if any(isinstance(x, int) and not -(2**63) <= x < 2**64 for x in values):
+    wanted: dict[str, Any] = json.loads(_metadata(value) or "{}", parse_int=_comparable)
+    return wanted
+
+
+def _comparable(digits: str) -> int:
+    number = int(digits)
+    if not -(2**63) <= number < 2**64:
         message = "a condition has a whole number of more than 64 bits; numbers are compared by "
         raise InputError(message + "64 bits: store it as text and ask for that", "input.field")
-    wanted: dict[str, Any] = json.loads(text or "{}")
-    return wanted
+    return number
 
 
 def _metadata(value: Any) -> str | None:
@@ -288,7 +290,21 @@ def query_moment(value: Any, newest: tuple[int, int] | None) -> datetime | None:
     if newest is None:
         return None
     micros, ahead = newest
-    return moment_of(micros).astimezone(timezone(timedelta(seconds=ahead)))
+    return on_clock(moment_of(micros), ahead)
+
+
+def turns_asked(
+    state: Any, first: Any, metadata: Mapping[str, Any] | None
+) -> tuple[int, dict[str, Any] | None]:
+    """The id that a list of turns begins with, and the values that their metadata must have.
+
+    Raises:
+        InputError: ``input.field``: one of them, or the state, cannot be used.
+    """
+    if state not in (None, "active", "archived"):
+        message = f'state must be "active" or "archived", not {shown(state)}'
+        raise InputError(message, "input.field")
+    return interaction_id_of(first), _metadata_wanted(metadata)
 
 
 def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -317,7 +333,7 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
                 moment += timedelta(days=1) - timedelta(microseconds=1)
             value = micros_of(moment)
         elif key == "metadata":
-            value = metadata_wanted(value)
+            value = _metadata_wanted(value)
         else:
             checked_text(f"filter {key}", value)
         result[key] = value

@@ -15,8 +15,9 @@ from ebbtide.closing import Closing
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError
 from ebbtide.forgetting import meant, outlived
-from ebbtide.inputs import checked_text, interaction_id_of, positive, prepare, shown
+from ebbtide.inputs import checked_text, interaction_id_of, positive, prepare
 from ebbtide.mappings import turns_of
+from ebbtide.messages import shown
 from ebbtide.observing import Watch, observed
 from ebbtide.opened import Opened, open_handle, settings_of
 from ebbtide.pipeline import BATCH

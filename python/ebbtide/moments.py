@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
-from typing import overload
+from typing import Any, overload
 
 from ebbtide import _core
 
-__all__ = ["by_its_clock", "iso_day", "iso_moment", "micros_of", "moment_of"]
+__all__ = [
+    "by_its_clock",
+    "iso_day",
+    "iso_moment",
+    "micros_of",
+    "moment_of",
+    "on_clock",
+    "stored_moment",
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO_DAY = re.compile(r"\d{4}(?:-?\d\d-?\d\d|-?W\d\d(?:-?\d)?)(?:[Tt ]|$)")
@@ -43,6 +52,11 @@ def iso_moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def on_clock(moment: datetime, ahead: int) -> datetime:
+    """The same moment on a clock that is so many seconds ahead of UTC."""
+    return moment.astimezone(timezone(timedelta(seconds=ahead)))
+
+
 def by_its_clock(moment: datetime, given: str) -> datetime:
     """The same moment on the clock of the stamp that was given: in the offset it ends in.
 
@@ -50,7 +64,14 @@ def by_its_clock(moment: datetime, given: str) -> datetime:
         moment: The moment in UTC.
         given: The stamp's own words; UTC where they name no offset.
     """
-    return moment.astimezone(timezone(timedelta(seconds=_core.clock_offset(given))))
+    return on_clock(moment, _core.clock_offset(given))
+
+
+def stored_moment(row: Mapping[str, Any]) -> datetime | None:
+    """When a turn of the core was said, on the clock of its stamp; None where it has none."""
+    if row["timestamp"] is None:
+        return None
+    return by_its_clock(moment_of(row["utc_micros"]), row["timestamp"])
 
 
 def iso_day(utc: datetime | None, given: object) -> str | None:

@@ -14,7 +14,7 @@ from ebbtide.analysis.facts import TurnText
 from ebbtide.errors import EbbtideError
 from ebbtide.inputs import Prepared, Stamp, prepare
 from ebbtide.mappings import turn_from
-from ebbtide.moments import by_its_clock, moment_of
+from ebbtide.moments import stored_moment
 from ebbtide.observing import name_of
 from ebbtide.types import Turn, WriteReport
 
@@ -217,10 +217,9 @@ def _nothing(_: Prepared) -> None:
 def stored_input(row: Mapping[str, Any]) -> Prepared:
     """A stored turn as the analysis takes it."""
     turn = Turn._from_core(row)
-    stamp = moment = None
+    stamp = None
     if row["timestamp"] is not None:
         stamp = Stamp(row["timestamp"], row["utc_micros"], row["naive_timestamp"])
-        moment = by_its_clock(moment_of(row["utc_micros"]), row["timestamp"])
     return Prepared(
         text=turn.text,
         role=turn.role,
@@ -231,7 +230,7 @@ def stored_input(row: Mapping[str, Any]) -> Prepared:
         provenance=None if turn.provenance is None else json.dumps(dict(turn.provenance)),
         metadata=row["metadata"],
         received_at=0,
-        moment=moment,
+        moment=stored_moment(row),
     )
 
 

@@ -8,15 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.asking import Asking, overruled
-from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import (
-    checked_text,
-    interaction_id_of,
-    metadata_wanted,
-    positive,
-    shown,
-    turn_named,
-)
+from ebbtide.errors import NotFoundError
+from ebbtide.inputs import checked_text, positive, turn_named, turns_asked
 from ebbtide.observing import observed
 from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
 
@@ -234,12 +227,8 @@ class Reading:
         Raises:
             InputError: For another state, an unusable id or condition.
         """
-        if state not in (None, "active", "archived"):
-            message = f'state must be "active" or "archived", not {shown(state)}'
-            raise InputError(message, "input.field")
-        first = interaction_id_of(first)
+        first, wanted = turns_asked(state, first, metadata)
         archived = None if state is None else state == "archived"
-        wanted = metadata_wanted(metadata)
         while page := self._handle.page(first, _PAGE, archived, wanted):
             yield from map(Turn._from_core, page)
             first = page[-1]["interaction_id"] + 1

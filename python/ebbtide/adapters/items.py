@@ -11,8 +11,8 @@ from ebbtide.adapters.ranking import ranked
 from ebbtide.adapters.texts import leaves, stored_text
 from ebbtide.errors import InputError
 from ebbtide.extras import MissingExtraError
-from ebbtide.inputs import shown
 from ebbtide.memory import Memory
+from ebbtide.messages import shown
 from ebbtide.types import Turn
 
 try:
@@ -172,11 +172,8 @@ class Items:
         if not query or not query.strip():
             yield from ((turn, None) for turn in self._memory.turns())
             return
-        yield from ranked(self._memory, query, {"indexed": True}, lambda: self._turns(indexed=True))
-        yield from ((turn, None) for turn in self._turns(indexed=False))
-
-    def _turns(self, *, indexed: bool) -> Iterator[Turn]:
-        return (turn for turn in self._memory.turns() if _parts(turn)[1]["indexed"] is indexed)
+        yield from ranked(self._memory, query, {"indexed": True})
+        yield from ((turn, None) for turn in self._memory.turns(metadata={"indexed": False}))
 
     def _item(self, turn: Turn) -> Item:
         _, metadata = _parts(turn)

@@ -23,7 +23,6 @@ from ebbtide.adapters.mem0_shapes import (
     id_of,
     is_current,
     least_of,
-    matching,
     metadata_of,
     number_of,
     own_removed,
@@ -39,8 +38,8 @@ from ebbtide.adapters.ranking import ranked
 from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import shown
 from ebbtide.mappings import turn_from
+from ebbtide.messages import shown
 from ebbtide.store import Store
 from ebbtide.types import Turn
 
@@ -189,7 +188,7 @@ class Memory(Closing):
             items = (
                 shape(memory, turn)
                 for memory in self._memories(scope)
-                for turn in current(memory, matching(memory, scope))
+                for turn in current(memory, memory.turns(metadata=scope))
             )
             return {"results": list(islice(items, wanted_of(top_k, limit)))}
 
@@ -240,7 +239,7 @@ class Memory(Closing):
         scope = scope_of(user_id, agent_id, run_id, None)
         with self._lock:
             for memory in self._memories(scope):
-                memory.forget(ids=[number_of(turn) for turn in matching(memory, scope)])
+                memory.forget(ids=[number_of(turn) for turn in memory.turns(metadata=scope)])
         return {"message": "Memories deleted successfully!"}
 
     def history(self, memory_id: str) -> list[dict[str, Any]]:
@@ -328,6 +327,6 @@ def _ranked(
     memory: engine.Memory, query: str, scope: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Memories as evidence, best first; versions that were replaced are passed over."""
-    for turn, score in ranked(memory, query, scope, lambda: matching(memory, scope)):
+    for turn, score in ranked(memory, query, scope):
         if turn.validity == "current" or is_current(memory, turn):
             yield {**shape(memory, turn), "score": score or 0.0}

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ebbtide.errors import InputError, NotFoundError
-from ebbtide.inputs import positive, shown
+from ebbtide.inputs import positive
 from ebbtide.memory import Memory
+from ebbtide.messages import shown
 from ebbtide.types import Turn
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "id_of",
     "is_current",
     "least_of",
-    "matching",
     "metadata_of",
     "number_of",
     "own_removed",
@@ -120,11 +120,6 @@ def id_of(memory: Memory, turn: Turn) -> str:
 def created_of(turn: Turn) -> Any:
     """When the first version was stored."""
     return _kept(turn).get("created", turn.timestamp)
-
-
-def matching(memory: Memory, scope: Mapping[str, Any]) -> Iterator[Turn]:
-    """Turns whose metadata has every field of a scope, in id order."""
-    return memory.turns(metadata=scope)
 
 
 def version_from(memory: Memory, root: int) -> Turn | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ebbtide.memory import Memory
@@ -17,10 +17,7 @@ _GROWTH = 8
 
 
 def ranked(
-    memory: Memory,
-    question: str,
-    metadata: Mapping[str, Any],
-    every: Callable[[], Iterable[Turn]],
+    memory: Memory, question: str, metadata: Mapping[str, Any]
 ) -> Iterator[tuple[Turn, float | None]]:
     """Turns with their confidence, best first, then those that recall does not give.
 
@@ -32,7 +29,6 @@ def ranked(
         memory: The memory.
         question: The question.
         metadata: Fields that must be equal.
-        every: The turns that have them; asked for once recall has no more to give.
 
     Yields:
         Each turn once. One with the words of another, which recall takes for the same
@@ -51,7 +47,7 @@ def ranked(
         if len(found) < limit:
             break
         limit *= _GROWTH
-    for turn in every():
+    for turn in memory.turns(metadata=metadata):
         if turn.interaction_id not in seen:
             yield turn, known.get(_words(turn))
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbtide.errors import ExternalError
-from ebbtide.inputs import checked_text, shown
+from ebbtide.inputs import checked_text
+from ebbtide.messages import shown
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:

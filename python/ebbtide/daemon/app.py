@@ -12,7 +12,7 @@ from ebbtide.daemon.service import Service
 from ebbtide.daemon.wire import PREFIX, encoded, error_data, status_of
 from ebbtide.errors import EbbtideError, InputError
 from ebbtide.extras import MissingExtraError
-from ebbtide.inputs import shown
+from ebbtide.messages import shown
 
 try:
     from fastapi import Depends, FastAPI, Request, Response

@@ -24,12 +24,12 @@ from ebbtide.forgetting import checked_request, checked_rule, several
 from ebbtide.inputs import (
     checked_text,
     interaction_id_of,
-    metadata_wanted,
     positive,
     prepare,
-    shown,
     turn_named,
+    turns_asked,
 )
+from ebbtide.messages import shown
 from ebbtide.types import RenderedContext, RetrievedEvidence, Turn, WriteReport
 
 __all__ = ["RemoteMemory", "connect"]
@@ -321,11 +321,8 @@ class RemoteMemory(Closing):
         metadata: Mapping[str, Any] | None = None,
     ) -> Iterator[Turn]:
         """Stored turns in id order, read in pages, as :meth:`Memory.turns` gives them."""
-        if state not in (None, "active", "archived"):
-            message = f'state must be "active" or "archived", not {shown(state)}'
-            raise InputError(message, "input.field")
-        at: int | None = interaction_id_of(first)
-        wanted = metadata_wanted(metadata)
+        at: int | None
+        at, wanted = turns_asked(state, first, metadata)
         fields = None if wanted is None else json_body(wanted).decode("ascii")
         while at is not None:
             query = self._query(state=state, first=at, metadata=fields)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ebbtide.errors import EbbtideError, InputError
-from ebbtide.inputs import readable, shown
+from ebbtide.inputs import readable
+from ebbtide.messages import shown
 from ebbtide.transcripts import (
     Lines,
     TurnReader,

@@ -15,7 +15,7 @@ from ebbtide.importers.failures import ExportError
 from ebbtide.importers.files import Part, parts_of
 from ebbtide.importers.reading import Options, Reading
 from ebbtide.importers.whatsapp_dates import ORDERS
-from ebbtide.inputs import shown
+from ebbtide.messages import shown
 from ebbtide.types import Turn
 
 __all__ = ["Export", "ExportPart", "read"]

@@ -12,7 +12,7 @@ from ebbtide.importers.failures import ExportError
 from ebbtide.importers.files import Part, pieces
 from ebbtide.importers.jsonstream import JsonStream
 from ebbtide.importers.texts import clean, moment
-from ebbtide.inputs import shown
+from ebbtide.messages import shown
 from ebbtide.types import Turn
 
 __all__ = ["REASONS", "Options", "Reading", "Thread"]

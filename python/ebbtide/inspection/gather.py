@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from ebbtide.errors import InputError
-from ebbtide.inputs import shown
 from ebbtide.inspection.life import Decay, row_of
 from ebbtide.inspection.lineage import threads
 from ebbtide.inspection.questions import replayed
 from ebbtide.inspection.series import Series
 from ebbtide.memory import Memory
+from ebbtide.messages import shown
 
 __all__ = ["LIMIT", "gather"]
 

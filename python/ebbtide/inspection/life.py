@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ebbtide.config import Config
-from ebbtide.moments import by_its_clock, moment_of
+from ebbtide.moments import stored_moment
 
 __all__ = ["FATES", "Decay", "row_of", "words_of"]
 
@@ -126,9 +126,7 @@ def row_of(life: Mapping[str, Any], decay: Decay) -> dict[str, Any]:
 
 
 def _turn(turn: Mapping[str, Any]) -> dict[str, Any]:
-    moment = None
-    if turn["timestamp"] is not None:
-        moment = by_its_clock(moment_of(turn["utc_micros"]), turn["timestamp"])
+    moment = stored_moment(turn)
     names = ("external_id", "role", "speaker", "timestamp", "session_id", "tokens", "text")
     return {
         "id": turn["interaction_id"],

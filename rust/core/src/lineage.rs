@@ -74,6 +74,11 @@ pub fn topic_key(subject: &str, identity: &str) -> String {
     format!("{subject}\u{1f}{identity}")
 }
 
+/// Whom and what the key of a topic is about.
+fn topic_of_key(key: &str) -> (&str, &str) {
+    key.split_once('\u{1f}').unwrap_or((key, ""))
+}
+
 impl Lineage {
     /// Relations that the claims of a new turn establish to older turns.
     ///
@@ -333,11 +338,11 @@ impl Lineage {
     /// Whether what a turn says on one topic still stands (for cards). A card of a thing
     /// ("the port is 3000") has the thing for a subject, its claim the one who says it.
     pub fn validity_on(&self, id: InteractionId, topic: &str) -> Validity {
-        let what = |t: &str| t.split_once('\u{1f}').map(|(_, what)| what.to_owned());
+        let what = topic_of_key(topic).1;
         let own = self.topics_of.get(&id);
         let same = own
             .filter(|own| !own.contains(topic))
-            .and_then(|own| own.iter().find(|t| what(t) == what(topic)));
+            .and_then(|own| own.iter().find(|t| topic_of_key(t).1 == what));
         self.suppressed_on(id, same.map_or(topic, String::as_str))
             .unwrap_or(Validity::Current)
     }

@@ -10,12 +10,11 @@ from ebbtide.analysis.patterns import guarded, lazy
 from ebbtide.analysis.signals.values import noun_lemma, tokens_from
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
-
     from ebbtide.analysis.facts import Claim
+    from ebbtide.analysis.signals.claim_parts import ClaimReader
     from ebbtide.analysis.signals.text import Clause
 
-__all__ = ["adds", "beside_others", "limited", "limits", "part_time"]
+__all__ = ["FOR_LONG", "adds", "beside_others", "limited", "limits", "part_time"]
 
 _ADDS = guarded(
     r"\b(?:also|additionally|in addition|as well(?! as\b)|too(?=\s*(?:[.,!;:)]|$)))",
@@ -27,9 +26,12 @@ _CHANGES = guarded(
     r"\b(?:now|new|instead|any ?more|no longer|not|moved|changed|switched|actually)\b",
     re.IGNORECASE,
 )
+FOR_LONG = r"for (?:[\w-]+ ){0,4}?(?:years?|months?|weeks?|days?|decades?|ages|long|while|life)"
+"""How long something has been so: "for three years", "for a while"."""
+
 _NO_LIMIT = lazy(
     r"(?:from now on|for (?:now|me|us|sure|real|good|the most part|the moment|everyone)"
-    r"|for (?:[\w-]+ ){0,4}?(?:years?|months?|weeks?|days?|decades?|ages|long|while|life)"
+    rf"|{FOR_LONG}"
     r"|(?:at|of) all|at (?:the moment|least|most|last|heart|this point)|as of (?:now|today)"
     r"|in (?:general|fact|particular|total|my opinion|the end|my life|every way|so many ways)"
     r"|of course|to (?:be honest|be fair|death|bits|pieces)|by (?:the way|far|default)"
@@ -86,20 +88,20 @@ def beside_others(claim: Claim) -> Claim:
     return replace(claim, identity=f"{claim.identity} also {claim.value}")
 
 
-def limits(doc: Doc, text: str, start: int, end: int) -> str:
+def limits(reader: ClaimReader, start: int, end: int) -> str:
     """To what a value said before ``start`` is limited, as lemmas; empty where to nothing.
 
     "in the rain" of "I hate running | in the rain", "after lunch", "for uploads". What lets
     it hold from now on, for years or in general is no limit.
     """
-    match = _LIMIT.match(text[start:end])
+    match = _LIMIT.match(reader.text[start:end])
     if match is None or _NO_LIMIT.match(match.group("limit")):
         return ""
     first = start + match.start("limit")
-    stop = _END.search(text, first, end)
+    stop = _END.search(reader.text, first, end)
     words = [
         noun_lemma(token)
-        for token in tokens_from(doc, first, stop.start() if stop else end)
+        for token in tokens_from(reader.doc, first, stop.start() if stop else end)
         if token.pos_ not in ("DET", "PUNCT", "SPACE") and token.tag_ != "PRP$"
     ]
     return " ".join(words[:_LONGEST])

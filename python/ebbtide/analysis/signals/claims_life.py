@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded
-from ebbtide.analysis.signals.claim_limits import limited, limits, part_time
+from ebbtide.analysis.signals.claim_limits import FOR_LONG, limited, limits, part_time
 from ebbtide.analysis.signals.claim_parts import (
     ADVERBS,
     MANY,
@@ -146,8 +146,7 @@ _UNCOUNTED = word_set(
     choice other to of"""
 )
 _LASTING = guarded(
-    r"\bsince\b"
-    r"|\bfor (?:[\w-]+ ){0,4}?(?:years?|months?|weeks?|days?|decades?|ages|long|while|life)\b"
+    rf"\bsince\b|\b{FOR_LONG}\b"
     r"|\ball (?:my|his|her) life\b|\balways\b|\blately\b|\b(?:until|till) now\b|\bso far\b",
     re.IGNORECASE,
 )
@@ -293,7 +292,7 @@ def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         things, last = object_list(reader.doc, clause.start + match.end(), clause.end)
         if subject and things and not _UNCOUNTED & set(things[0].split()):
             number = match.group("number").lower()
-            limit = limits(reader.doc, reader.text, last, clause.end)
+            limit = limits(reader, last, clause.end)
             identity = limited(f"count of {things[0]}", limit)
             claim = Claim("current_state", subject, identity, NUMBER_WORDS.get(number, number))
             yield reader.place(clause, match, claim)

@@ -278,7 +278,7 @@ def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str
         return _owned(topic, one.group("which").lower())
     counted = _COUNTED.match(tail)
     start += counted.end() if counted else 0
-    limit = limits(reader.doc, reader.text, clause.start + start, clause.end)
+    limit = limits(reader, clause.start + start, clause.end)
     kind, _, what = limit.partition(" ")
     # A thing that happens is where it is and when it is, whatever is added.
     happens = _TIMED.intersection(topic.partition(" for ")[0].split())

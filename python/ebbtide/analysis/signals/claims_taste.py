@@ -108,7 +108,7 @@ def _likes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         value = "dislike" if disliked or denied else "like"
         kind = "past_state" if match.group("used") else "preference"
         things, last = object_list(reader.doc, clause.start + match.end(), clause.end)
-        limit = limits(reader.doc, reader.text, last, clause.end)
+        limit = limits(reader, last, clause.end)
         for thing in things:
             if thing.split()[-1] in _REMARKS:
                 break
@@ -143,7 +143,7 @@ def _choices(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         if topic:
             named = object_phrases(reader.doc, base + topic.end(), base + len(rest))
         claim = _choice(subject, chosen[0], other, named, bool(match.group("neg")))
-        limit = "" if topic else limits(reader.doc, reader.text, last, clause.end)
+        limit = "" if topic else limits(reader, last, clause.end)
         claim = replace(claim, identity=limited(claim.identity, limit))
         yield reader.place(clause, match, claim)
 
@@ -162,9 +162,7 @@ def _habits(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             claim = Claim(
                 "preference",
                 subject,
-                limited(
-                    f"preference:{category}", limits(reader.doc, reader.text, last, clause.end)
-                ),
+                limited(f"preference:{category}", limits(reader, last, clause.end)),
                 things[0],
                 old.lower() if old else None,
                 denied,
@@ -193,7 +191,7 @@ def _favourites(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         values, last = object_list(reader.doc, base, clause.end)
         if values:
             kind = "past_state" if match.group("be").lower() in ("was", "were") else "preference"
-            limit = limits(reader.doc, reader.text, last, clause.end)
+            limit = limits(reader, last, clause.end)
             yield from _favourite(reader, clause, match, kind, values[0], limit)
     for match in _IS_FAVOURITE.finditer(clause.text):
         base = clause.start + match.start("value")

@@ -6,6 +6,7 @@ import re
 
 from ebbtide.analysis.normalise import nfc_lower
 from ebbtide.analysis.patterns import lazy
+from ebbtide.analysis.temporal.vocabulary import MONTH_NAMES, MONTHS
 
 __all__ = ["NAMED", "VALUE", "is_value", "normal", "sort_of"]
 
@@ -13,10 +14,6 @@ _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
 _WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 _DAY = (
     rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?|\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}"
@@ -99,8 +96,7 @@ def normal(value: str) -> str:
 
 
 def _day(match: re.Match[str]) -> str:
-    name = match.group("name") or match.group("name2")
-    month = next(month for month in _MONTHS if month.startswith(name[:3]))
+    month = _month_name(MONTHS[match.group("name") or match.group("name2")])
     year = match.group("year") or match.group("year2")
     day = int(match.group("day") or match.group("day2"))
     return f"{day} {month} {year}" if year else f"{day} {month}"
@@ -108,11 +104,15 @@ def _day(match: re.Match[str]) -> str:
 
 def _iso_day(match: re.Match[str]) -> str:
     year, month, day = map(int, match.groups())
-    return f"{day} {_MONTHS[month - 1]} {year}" if 1 <= month <= 12 else match.group()
+    return f"{day} {_month_name(month)} {year}" if 1 <= month <= 12 else match.group()
 
 
 def _month(match: re.Match[str]) -> str:
-    return next(month for month in _MONTHS if month.startswith(match.group()[:3]))
+    return _month_name(MONTHS[match.group()])
+
+
+def _month_name(month: int) -> str:
+    return MONTH_NAMES[month - 1].lower()
 
 
 def _clock(match: re.Match[str]) -> str:

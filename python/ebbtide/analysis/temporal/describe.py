@@ -6,18 +6,14 @@ from datetime import date, timedelta
 
 from ebbtide.analysis.facts import TimeExpression
 from ebbtide.analysis.temporal import dates
+from ebbtide.analysis.temporal.vocabulary import MONTH_NAMES
 
 __all__ = ["describe", "format_day"]
-
-_NAMES = (
-    "January", "February", "March", "April", "May", "June", "July", "August",
-    "September", "October", "November", "December",
-)  # fmt: skip
 
 
 def format_day(day: date) -> str:
     """Day, full English month, year: ``8 May 2023``."""
-    return f"{day.day} {_NAMES[day.month - 1]} {day.year}"
+    return f"{day.day} {MONTH_NAMES[day.month - 1]} {day.year}"
 
 
 def describe(expression: TimeExpression) -> str:
@@ -56,12 +52,12 @@ def _range(first: date, last: date) -> str:
     if (first.year, first.month) == (last.year, last.month):
         return f"{first.day}–{format_day(last)}"
     if first.year == last.year:
-        return f"{first.day} {_NAMES[first.month - 1]} – {format_day(last)}"
+        return f"{first.day} {MONTH_NAMES[first.month - 1]} – {format_day(last)}"
     return f"{format_day(first)} – {format_day(last)}"
 
 
 def _months(first: date, last: date) -> str:
-    start, end = _NAMES[first.month - 1], f"{_NAMES[last.month - 1]} {last.year}"
+    start, end = MONTH_NAMES[first.month - 1], f"{MONTH_NAMES[last.month - 1]} {last.year}"
     if last - first < timedelta(days=31):
         return end
     return f"{start}–{end}" if first.year == last.year else f"{start} {first.year} – {end}"

@@ -11,6 +11,7 @@ __all__ = [
     "DAY",
     "MONTH",
     "MONTHS",
+    "MONTH_NAMES",
     "NUMBER",
     "ORDINALS",
     "PART_OF_DAY",
@@ -36,6 +37,10 @@ ORDINALS = {
     "fourth": 4, "4th": 4, "fifth": 5, "5th": 5, "last": -1,
 }  # fmt: skip
 
+MONTH_NAMES = (
+    "January", "February", "March", "April", "May", "June", "July", "August",
+    "September", "October", "November", "December",
+)  # fmt: skip
 MONTHS = {
     "january": 1, "jan": 1, "february": 2, "feb": 2, "march": 3, "mar": 3,
     "april": 4, "apr": 4, "may": 5, "june": 6, "jun": 6, "july": 7, "jul": 7,

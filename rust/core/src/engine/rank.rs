@@ -208,9 +208,8 @@ impl Engine {
             -1.0
         };
         let entities = f64::from(c.known.facts.entity_count.min(3)) / 3.0;
-        let ranged = q.first.is_some() || q.last.is_some();
         let elsewhen = f[5] == 0.0 && c.known.facts.times.iter().any(|t| t.first.is_some());
-        let in_range = match (ranged, elsewhen) {
+        let in_range = match (q.names_days(), elsewhen) {
             (false, _) => 0.0,
             // Said outside the range and telling of another day besides.
             (true, true) => -1.5,
@@ -221,7 +220,8 @@ impl Engine {
             None => w.role * one((q.is_first_person || asker.is_the_user) && *meta.role == *"user"),
         };
         // A question is rarely its own answer; one that also states something may be.
-        let only_asks = only_asks(c);
+        let only_asks =
+            meta.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?');
         let aside =
             matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
         t[Term::Speaker] = w.speaker * one(by_named);
@@ -276,8 +276,7 @@ impl Engine {
     /// question: whom it is about, its content, something of the kind asked for, the time.
     pub(super) fn confidence(&self, c: &Candidate, absolute: f64, q: &QueryFrame) -> f64 {
         let f = &c.answerability.features;
-        let ranged = q.first.is_some() || q.last.is_some();
-        let time = if ranged { f[5] - NEUTRAL } else { 0.0 };
+        let time = if q.names_days() { f[5] - NEUTRAL } else { 0.0 };
         let evidence = SURE_SIMILARITY * (absolute - SURE_FROM)
             + SURE_SUBJECT * (f[2] - NEUTRAL)
             + SURE_CONTENT * (f[4] - NEUTRAL)
@@ -286,11 +285,13 @@ impl Engine {
             + SURE_TIME * time;
         let sure = logistic(evidence);
         let stale = c.answerability.penalties[0] > 0.0 && !q.historical();
-        let elsewhen = ranged && f[5] == 0.0;
-        match (stale, elsewhen || is_bare_question(&c.known.text)) {
-            (true, _) => 0.5 * sure,
-            (false, true) => UNSURE * sure,
-            (false, false) => sure,
+        let elsewhen = q.names_days() && f[5] == 0.0;
+        if stale {
+            0.5 * sure
+        } else if elsewhen || is_bare_question(&c.known.text) {
+            UNSURE * sure
+        } else {
+            sure
         }
     }
 }
@@ -309,11 +310,6 @@ fn is_bare_question(text: &str) -> bool {
     };
     let mut each = asked.split('?').map(|part| text::words_of(part).next());
     !asked.contains(['.', '!', '\n']) && each.all(|w| w.is_some_and(|w| OPENERS.contains(&w)))
-}
-
-/// Whether the turn asks and says nothing else, as far as its end shows.
-fn only_asks(c: &Candidate) -> bool {
-    c.known.facts.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?')
 }
 
 /// What matches the question's tokens best in each text. The texts lie all over the memory,

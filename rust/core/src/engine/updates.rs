@@ -9,6 +9,7 @@ use crate::retrieve::features::NEUTRAL;
 use crate::retrieve::words::contains_words;
 use crate::text::fold;
 use crate::types::{InteractionId, Signals};
+use std::cell::LazyCell;
 
 /// Least share of the best candidate's match at which a turn is about the question.
 const ABOUT: f64 = 0.45;
@@ -69,7 +70,7 @@ impl Engine {
             }
             return found;
         }
-        let things = Things::of(q);
+        let things = LazyCell::new(|| Things::of(q));
         // What is said of somebody else does not change what is asked.
         let fitting = |i: &&usize| pool[**i].answerability.features[2] >= NEUTRAL;
         for &newer in about.iter().filter(fitting) {

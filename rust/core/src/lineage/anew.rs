@@ -1,7 +1,7 @@
 //! Relating anew once turns are gone, as if they had never been there.
 
 use super::reach::Reach;
-use super::{Edge, Lineage, Stance};
+use super::{Edge, Lineage, Stance, topic_of_key};
 use crate::error::Result;
 use crate::types::{Claim, InteractionId, Signals, Validity};
 use std::collections::{BTreeMap, BTreeSet};
@@ -209,7 +209,7 @@ impl Lineage {
 impl Stance {
     /// The claim that was made, where it names no value that it replaces.
     fn on(&self, topic: &str) -> Claim {
-        let (subject, identity) = topic.split_once('\u{1f}').unwrap_or((topic, ""));
+        let (subject, identity) = topic_of_key(topic);
         Claim {
             kind: self.kind.clone(),
             subject: subject.to_owned(),

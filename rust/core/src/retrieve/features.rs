@@ -129,8 +129,9 @@ impl<'a> Judge<'a> {
 
     /// The day that a turn was said on by its own clock, where the question asks for days.
     pub fn day_of(&self, local_micros: Option<i64>) -> Option<String> {
-        let ranged = self.frame.first.is_some() || self.frame.last.is_some();
-        local_micros.filter(|_| ranged).map(calendar::iso_day)
+        local_micros
+            .filter(|_| self.frame.names_days())
+            .map(calendar::iso_day)
     }
 
     /// All of them for one candidate.
@@ -238,7 +239,7 @@ impl<'a> Judge<'a> {
     /// whether it speaks of a time at all.
     pub fn temporal_compatibility(&self, s: &Subject<'_>) -> f64 {
         let q = self.frame;
-        if q.first.is_some() || q.last.is_some() {
+        if q.names_days() {
             let (first, last) = (q.first.as_deref(), q.last.as_deref());
             if s.facts.times.iter().any(|t| overlaps(t, first, last)) {
                 return 1.0;

@@ -65,6 +65,11 @@ pub struct QueryFrame {
 }
 
 impl QueryFrame {
+    /// Whether it names days.
+    pub fn names_days(&self) -> bool {
+        self.first.is_some() || self.last.is_some()
+    }
+
     /// Whether the past is asked about, alone or too.
     pub fn historical(&self) -> bool {
         matches!(self.currentness.as_str(), "historical" | "mixed")
