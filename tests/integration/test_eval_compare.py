@@ -172,11 +172,12 @@ def test_every_setting_with_a_weight_is_switched_off() -> None:
     found = {variant.name: variant.changes for variant in ablations(base)}
     for key, weight in base["ranking"].items():
         assert (f"term {key}" in found) == bool(weight), key
-    for key, value in base["retrieval"].items():
-        if isinstance(value, list):
-            assert len(FEATURES[key]) == len(value), f"a name is missing for {key}"
-            off = [c for n, c in found.items() if n.startswith("feature") and key in c["retrieval"]]
-            assert len(off) == sum(map(bool, value))
+    lists = {key: value for key, value in base["retrieval"].items() if isinstance(value, tuple)}
+    assert lists.keys() == FEATURES.keys()
+    for key, value in lists.items():
+        assert len(FEATURES[key]) == len(value), f"a name is missing for {key}"
+        off = [c for n, c in found.items() if n.startswith("feature") and key in c["retrieval"]]
+        assert len(off) == sum(map(bool, value))
     assert all(base.replace(**changes) != base for changes in found.values())
 
 

@@ -60,7 +60,7 @@ def _terms(base: Config) -> Iterator[Variant]:
 
 def _features(base: Config) -> Iterator[Variant]:
     for key, weights in base["retrieval"].items():
-        if not isinstance(weights, list):
+        if not isinstance(weights, list | tuple):
             continue
         names = FEATURES.get(key, ())
         for place, weight in enumerate(weights):
