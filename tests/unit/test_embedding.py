@@ -408,8 +408,9 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str) -> None:
 def test_a_wrong_manifest_is_refused(
     tmp_path: Path, manifest: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message) as caught:
         ModelEmbedder(tiny_model(tmp_path / "tiny", **manifest))
+    assert caught.value.code == "config.model_unusable"
 
 
 def test_threads_and_inputs_are_checked(tmp_path: Path) -> None:

@@ -246,6 +246,24 @@ def test_every_code_in_the_python_sources_is_on_the_list() -> None:
     assert unknown == []
 
 
+def test_every_error_is_made_with_a_code() -> None:
+    """Without one it has ``error``, which no caller can tell from another."""
+    families = {name for name in ebbtide.__all__ if name.endswith("Error")}
+    made, without = 0, []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id in families:
+                made += 1
+                spread = any(isinstance(given, ast.Starred) for given in node.args)
+                named = any(given.arg == "code" for given in node.keywords)
+                if len(node.args) < 2 and not spread and not named:
+                    without.append((name_of(path), node.lineno))
+    assert made > 100
+    assert without == []
+
+
 def test_importing_the_package_is_light() -> None:
     """No model library, no thread, no file of the home folder: `import ebbtide` only defines."""
     code = (

@@ -142,13 +142,15 @@ class ModelEmbedder:
         sample = self._model.tokenizer.encode("a")
         content = [i for i, special in enumerate(sample.special_tokens_mask) if not special]
         if not content:
-            raise ConfigError(f"the tokenizer in {str(path)!r} does not know the letter a")
+            message = f"the tokenizer in {str(path)!r} does not know the letter a"
+            raise ConfigError(message, "config.model_unusable")
         self._lead = tuple(sample.ids[: content[0]])
         self._trail = tuple(sample.ids[content[-1] + 1 :])
         self._ends = len(self._lead) + len(self._trail)
         self._size = self._model.max_tokens - self._ends
         if self._size < 1:
-            raise ConfigError(f"max_tokens of the model in {str(path)!r} leaves no room for text")
+            message = f"max_tokens of the model in {str(path)!r} leaves no room for text"
+            raise ConfigError(message, "config.model_unusable")
 
     def encode(self, texts: Sequence[str]) -> list[list[Passage]]:
         """All passages of every text, with their token vectors.
