@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, InputError, Memory, StoreError
+from ebbtide import Config, InputError, Memory, StoreError, replay_many
 from ebbtide.distributed.tables import Table, is_whole, read_rows
 from replay_many.conftest import Whole
 from replay_many.makers import messages, parts, replayed, written
@@ -44,6 +44,15 @@ def test_an_interrupt_between_two_parts_loses_neither(
     # All of it is there: nothing is made, and nothing changes.
     again = replayed(whole.sources, tmp_path / "out", config=config, workers=2)
     assert (again.kept, again.digest) == (5, whole.report.digest)
+
+
+def test_a_system_that_does_not_tell_which_cores_may_be_used(
+    config: Config, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    report = replay_many(sources, tmp_path / "out", config=config)
+    assert (report.conversations, report.failures) == (6, ())
 
 
 def test_a_bad_transcript_is_reported_and_the_others_finish(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+
+from ebbtide.cores import usable_cores
 
 __all__ = ["Figure", "Machine", "milliseconds", "quantile", "sample", "timed"]
 
@@ -63,9 +64,7 @@ class Machine:
             system=f"{platform.system()} {platform.machine()}",
             processor=_processor(),
             instructions=instructions(),
-            processors=len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1,
+            processors=usable_cores(),
             python=platform.python_version(),
             ebbtide=__version__,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +20,7 @@ from ebbtide.cli.evaluating import (
 )
 from ebbtide.cli.output import print_json, write
 from ebbtide.cli.progress import counting
+from ebbtide.cores import usable_cores
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
@@ -61,7 +61,7 @@ def ablate(
         ablations(base),
         base,
         as_json=as_json,
-        workers=workers or os.cpu_count() or 1,
+        workers=workers or usable_cores(),
         limit=limit,
         sample=sample,
         seed=seed,
@@ -107,7 +107,7 @@ def sweep(
         combinations(tried),
         base,
         as_json=as_json,
-        workers=workers or os.cpu_count() or 1,
+        workers=workers or usable_cores(),
         limit=limit,
         sample=sample,
         seed=seed,
@@ -142,7 +142,7 @@ def misses(
             base_config(preset, cache, setting),
             k=k,
             max_tokens=max_tokens,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers or usable_cores(),
             limit=limit,
             sample=sample,
             seed=seed,

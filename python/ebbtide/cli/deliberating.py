@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from ebbtide.cli.comparing import base_config
 from ebbtide.cli.evaluating import CacheOption, DataOption, LimitOption, SetOption, WorkersOption
 from ebbtide.cli.output import print_json, write
 from ebbtide.cli.progress import counting
+from ebbtide.cores import usable_cores
 
 if TYPE_CHECKING:
     from ebbtide.evals.deliberation import Outcome
@@ -47,7 +47,7 @@ def deliberation(
             data,
             config,
             policies=policy or POLICIES,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers or usable_cores(),
             limit=limit,
             progress=progress,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from ebbtide.cli.common import JsonOption, examples
 from ebbtide.cli.output import print_json, stderr, write
 from ebbtide.cli.progress import counting
+from ebbtide.cores import usable_cores
 
 if TYPE_CHECKING:
     from ebbtide.evals.run import Plan
@@ -269,7 +269,7 @@ def _run(plan: Plan, out: Path, workers: int | None, *, fresh: bool, as_json: bo
 
     with counting(plan.dataset, "parts") as progress:
         manifest = evaluate(
-            plan, out, workers=workers or os.cpu_count() or 1, fresh=fresh, progress=progress
+            plan, out, workers=workers or usable_cores(), fresh=fresh, progress=progress
         )
     if as_json:
         print_json(manifest)

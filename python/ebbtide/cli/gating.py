@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ from ebbtide.cli.comparing import base_config, markdown
 from ebbtide.cli.evaluating import CacheOption, DataOption, LimitOption, SetOption, WorkersOption
 from ebbtide.cli.output import print_json, write
 from ebbtide.cli.progress import counting
+from ebbtide.cores import usable_cores
 
 if TYPE_CHECKING:
     from ebbtide.evals.gate import Measured
@@ -51,7 +51,7 @@ def gate(
                 measure_gate(
                     source,
                     config,
-                    workers=workers or os.cpu_count() or 1,
+                    workers=workers or usable_cores(),
                     limit=limit,
                     progress=progress,
                 )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ebbtide.config import Config
+from ebbtide.cores import usable_cores
 from ebbtide.errors import InputError, StoreError
 from ebbtide.inputs import positive
 from ebbtide.opened import settings_of
@@ -139,7 +140,7 @@ def replay_many(
     start = time.perf_counter()
     _check(engine, scheduler, files, workers, batch)
     settings = settings_of(config)
-    count = workers or len(os.sched_getaffinity(0))
+    count = workers or usable_cores()
     runner = _engine(engine, scheduler, count)
     by_path = (files or ("content" if scheduler else "paths")) == "paths"
     folder = Path(os.path.abspath(out))  # noqa: PTH100
