@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, Ty
 
 from ebbtide.config import Config
 from ebbtide.memory import Memory
-from ebbtide.opened import closed
+from ebbtide.opened import PAGE, closed
 from ebbtide.pipeline import BATCH
 from ebbtide.threads import awaited
 from ebbtide.types import Turn, WriteReport
@@ -322,4 +322,4 @@ class _FromLoop(Generic[_R]):
 def _page(rows: Iterable[Turn]) -> list[Turn]:
     from itertools import islice
 
-    return list(islice(rows, 256))
+    return list(islice(rows, PAGE))

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ebbtide.config import PRESETS, Config
 from ebbtide.errors import InputError
 from ebbtide.inputs import filters_for_core, positive, query_moment
+from ebbtide.opened import PAGE, Opened
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from ebbtide.llm.deliberation import Line, Ruling
-    from ebbtide.opened import Opened
 
 __all__ = ["Asked", "Asking", "overruled"]
-
-_PAGE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ class Asking:
     def _history(self, asked: Asked) -> Iterator[Line]:
         """Stored turns in id order, those that the filters let in."""
         first = 0
-        while page := self._handle.history_page(first, _PAGE, asked.options["filters"]):
+        while page := self._handle.history_page(first, PAGE, asked.options["filters"]):
             yield from (_line(row) for row in page)
             first = page[-1]["interaction_id"] + 1
 

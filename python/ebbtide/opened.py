@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from ebbtide.llm.seam import JsonModel
     from ebbtide.observing import Watch
 
-__all__ = ["Opened", "closed", "open_handle", "settings_of"]
+__all__ = ["PAGE", "Opened", "closed", "open_handle", "settings_of"]
+
+PAGE = 256
+"""Turns that are read of a memory at once, where all of them are gone through."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from ebbtide.asking import Asking, overruled
 from ebbtide.errors import NotFoundError
 from ebbtide.inputs import checked_text, positive, turn_named, turns_asked
 from ebbtide.observing import observed
+from ebbtide.opened import PAGE
 from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from ebbtide.opened import Opened
 
 __all__ = ["Reading"]
-
-_PAGE = 256
 
 
 class Reading:
@@ -84,12 +83,12 @@ class Reading:
             InputError: If the question or an argument is unusable.
         """
         asked = self._asking.ask(query_text, limit, query_time, preset, filters)
+        if max_tokens is not None:
+            max_tokens = positive("max_tokens", max_tokens)
         ruled = overruled(self._asking.ruling(asked))
         found = self._handle.recall(asked.query, trace=False, overruled=ruled, **asked.options)
         evidence = [RetrievedEvidence._from_core(row) for row in found["evidence"]]
-        if max_tokens is None:
-            return evidence
-        return _within(evidence, positive("max_tokens", max_tokens))
+        return evidence if max_tokens is None else _within(evidence, max_tokens)
 
     def render_context(
         self,
@@ -229,7 +228,7 @@ class Reading:
         """
         first, wanted = turns_asked(state, first, metadata)
         archived = None if state is None else state == "archived"
-        while page := self._handle.page(first, _PAGE, archived, wanted):
+        while page := self._handle.page(first, PAGE, archived, wanted):
             yield from map(Turn._from_core, page)
             first = page[-1]["interaction_id"] + 1
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.test_llm_client import Endpoint, completion
 
-from ebbtide import Config, Memory
+from ebbtide import Config, InputError, Memory
 from ebbtide.llm import LlmClient
 from ebbtide.llm.deliberation import Line, Ruling, deliberate
 
@@ -214,6 +214,15 @@ def test_no_model_is_asked_where_the_policy_is_off_or_the_votes_agree() -> None:
         assert opened.trace(QUESTION)["deliberation"] is None
     with memory(model, "majority") as opened:
         assert opened.trace("What came out crooked?")["deliberation"]["escalated"] is False
+    assert model.asked == []
+
+
+def test_no_model_is_asked_where_an_argument_is_refused() -> None:
+    model = Scripted({"answer": "A bowl"}, PASS)
+    with memory(model) as opened:
+        for call in (opened.retrieve, opened.context):
+            with pytest.raises(InputError, match="max_tokens must be a whole number"):
+                call(QUESTION, max_tokens=0)
     assert model.asked == []
 
 
