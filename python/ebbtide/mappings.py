@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ebbtide.errors import InputError
+from ebbtide.errors import EbbtideError, InputError
 from ebbtide.inputs import checked_mapping
 from ebbtide.types import Turn
 
-__all__ = ["turn_from", "turns_of"]
+__all__ = ["refused", "turn_from", "turns_of"]
 
 _ALIASES = {"content": "text", "name": "speaker", "id": "external_id"}
 _GIVEN = (
@@ -38,6 +38,20 @@ def turns_of(turns: Any) -> Iterator[Any]:
             "takes an asynchronous one"
         )
         raise InputError(message, "input.field") from error
+
+
+def refused(error: EbbtideError, place: int) -> EbbtideError:
+    """The error of one of the turns of a call, which says which one it is.
+
+    Args:
+        error: What is wrong with it.
+        place: How many turns of the call came before it, and were kept.
+
+    Returns:
+        An error of the same class and code.
+    """
+    kept = f"the {place} before it were kept" if place else "nothing came before it"
+    return type(error)(f"turn {place + 1} of this call: {error}; {kept}", error.code)
 
 
 def turn_from(item: Turn | Mapping[str, Any]) -> Turn:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ebbtide.analysis.facts import TurnText
 from ebbtide.errors import EbbtideError
 from ebbtide.inputs import Prepared, Stamp, prepare
-from ebbtide.mappings import turn_from
+from ebbtide.mappings import refused, turn_from
 from ebbtide.moments import stored_moment
 from ebbtide.observing import name_of
 from ebbtide.types import Turn, WriteReport
@@ -106,9 +106,7 @@ class Intake:
             try:
                 turn = prepare(turn_from(given), max_chars=self._max_chars)
             except EbbtideError as error:
-                kept = f"the {place} before it were kept" if place else "nothing came before it"
-                message = f"turn {place + 1} of this call: {error}; {kept}"
-                raise type(error)(message, error.code) from error
+                raise refused(error, place) from error
             yield Item(self, turn, turn is not None and self._known(turn))
 
     def _known(self, turn: Prepared) -> bool:

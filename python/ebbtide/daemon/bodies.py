@@ -9,7 +9,7 @@ from typing import Any
 from ebbtide.daemon.wire import given_turn, moment
 from ebbtide.errors import EbbtideError, InputError
 from ebbtide.inputs import as_dict, filters_for_core, positive, prepare, query_moment
-from ebbtide.mappings import turn_from, turns_of
+from ebbtide.mappings import refused, turn_from, turns_of
 from ebbtide.types import Turn
 
 __all__ = ["ANY_LENGTH", "json_body", "line_requests", "question_body"]
@@ -103,5 +103,4 @@ def _line(place: int, given: Turn | Mapping[str, Any]) -> tuple[bytes, bool]:
         prepare(turn, max_chars=ANY_LENGTH)
         return json_body(given_turn(turn)), turn.external_id is not None
     except EbbtideError as error:
-        kept = f"the {place} before it were kept" if place else "nothing came before it"
-        raise type(error)(f"turn {place + 1} of this call: {error}; {kept}", error.code) from error
+        raise refused(error, place) from error

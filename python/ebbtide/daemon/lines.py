@@ -8,7 +8,7 @@ from typing import Any
 
 from ebbtide.errors import EbbtideError, InputError
 from ebbtide.inputs import prepare
-from ebbtide.mappings import turn_from
+from ebbtide.mappings import refused, turn_from
 from ebbtide.memory import Memory
 from ebbtide.pipeline import BATCH
 from ebbtide.types import Turn, WriteReport
@@ -37,9 +37,7 @@ def add_lines(memory: Memory, body: bytes, *, before: int = 0) -> WriteReport:
             turn = turn_from(_parsed(line))
             prepare(turn, max_chars=most)
         except EbbtideError as error:
-            kept = f"the {place} before it were kept" if place else "nothing came before it"
-            message = f"turn {place + 1} of this call: {error}; {kept}"
-            failure = type(error)(message, error.code)
+            failure = refused(error, place)
             break
         turns.append(turn)
     reports = [memory.add_many(part) for part in _parts(turns)]
