@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +16,7 @@ from ebbtide.moments import by_its_clock, micros_of, moment_of, on_clock
 from ebbtide.types import Turn
 
 __all__ = [
+    "ID_LIMIT",
     "Prepared",
     "Stamp",
     "as_dict",
@@ -32,6 +33,9 @@ __all__ = [
     "whole",
 ]
 
+ID_LIMIT = 2**40
+"""Interaction ids stay below; in a store's keys the bits above name the memory."""
+
 _PROVENANCE_TEXT = ("role", "session_id", "source_turn", "timestamp")
 _PROVENANCE_FLAGS = (
     "is_user_correction",
@@ -40,8 +44,7 @@ _PROVENANCE_FLAGS = (
     "derived_from_model",
     "corrected_by_user",
 )
-_IDS = 2**40
-"""Interaction ids stay below; in a store's keys the bits above name the memory."""
+_FILTERS = ("role", "speaker", "session_id", "since", "until", "metadata")
 
 _DEEPEST = 100
 """Levels of metadata; JSON readers, the core's among them, refuse more than 128."""
@@ -84,20 +87,18 @@ def readable(name: str) -> str:
     return name.encode("utf-8", "backslashreplace").decode()
 
 
-def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Prepared | None:
+def prepare(turn: Turn, *, max_chars: int) -> Prepared | None:
     """Check a turn; None when nothing but a block rendered by ebbtide is left of it.
 
     Raises:
         InputError: Naming the field and what would be accepted.
     """
-    for field in fields(turn):
-        if field.name in ("role", "text"):
-            checked_text(field.name, getattr(turn, field.name))
-        elif field.name in ("speaker", "session_id", "external_id"):
-            value = getattr(turn, field.name)
-            if value is not None:
-                checked_text(field.name, value)
-    text = turn.text
+    text = checked_text("text", turn.text)
+    checked_text("role", turn.role)
+    for name in ("speaker", "session_id", "external_id"):
+        value = getattr(turn, name)
+        if value is not None:
+            checked_text(name, value)
     if not text:
         raise InputError("a turn needs text; this one is empty", "input.field")
     if len(text) > max_chars:
@@ -120,7 +121,7 @@ def prepare(turn: Turn, *, max_chars: int, received_at: int | None = None) -> Pr
         external_id=turn.external_id,
         provenance=_provenance(turn.provenance),
         metadata=_metadata(turn.metadata),
-        received_at=time.time_ns() // 1000 if received_at is None else received_at,
+        received_at=time.time_ns() // 1000,
         moment=moment,
     )
 
@@ -318,11 +319,10 @@ def filters_for_core(filters: Mapping[str, Any] | None) -> dict[str, Any] | None
     checked_mapping("filters", filters)
     from ebbtide.analysis.temporal import parse_timestamp
 
-    known = ("role", "speaker", "session_id", "since", "until", "metadata")
     result: dict[str, Any] = {}
     for key, value in filters.items():
-        if key not in known:
-            message = f"no filter is called {shown(key)}; there are {', '.join(known)}"
+        if key not in _FILTERS:
+            message = f"no filter is called {shown(key)}; there are {', '.join(_FILTERS)}"
             raise InputError(message, "input.field")
         if value is None:
             continue
@@ -371,7 +371,7 @@ def interaction_id_of(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         message = "name a turn by its interaction id (0 or more) or its external id"
         raise InputError(message, "input.field")
-    if value >= _IDS:
+    if value >= ID_LIMIT:
         raise NotFoundError(f"there is no turn {shown(value)}", "not_found.turn")
     return value
 

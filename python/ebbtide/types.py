@@ -11,6 +11,7 @@ from typing import Any
 from ebbtide.moments import moment_of
 
 __all__ = [
+    "KNOWS",
     "Episode",
     "Eviction",
     "Excerpt",
@@ -22,6 +23,9 @@ __all__ = [
     "Turn",
     "WriteReport",
 ]
+
+KNOWS = 0.5
+"""Confidence from which on the engine knows; below it, what it found may be no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Turn:
         data = asdict(self)
         for name in ("timestamp", "utc"):
             value = data[name]
-            if isinstance(value, (date, datetime)):
+            if isinstance(value, date):  # a datetime is one
                 data[name] = value.isoformat()
         return data
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ebbtide.cli.output import plain
 from ebbtide.moments import iso_day
+from ebbtide.types import KNOWS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,9 +49,6 @@ _WIDE = (
 
 _CONVERSATIONS = 20
 """Conversations of a preview that are shown."""
-
-_KNOWS = 0.5
-"""Confidence below which the memory says that it may not know."""
 
 
 # Replay
@@ -155,7 +153,7 @@ def left_out_table(skips: Mapping[str, int]) -> Table:
 
 def knows(items: Sequence[RetrievedEvidence]) -> bool:
     """Whether the best turn is likely to answer."""
-    return bool(items) and items[0].confidence >= _KNOWS
+    return bool(items) and items[0].confidence >= KNOWS
 
 
 def evidence(console: Console, items: Sequence[RetrievedEvidence]) -> None:

@@ -23,6 +23,7 @@ from ebbtide.evals.datasets import Conversation, measured_conversations
 from ebbtide.evals.metrics import rank_metrics
 from ebbtide.evals.noise import add_noise, category_of
 from ebbtide.memory import Memory
+from ebbtide.types import KNOWS
 
 __all__ = ["PAPER_SKIPPED", "Judged", "Measured", "Source", "measure_gate", "sources"]
 
@@ -30,8 +31,6 @@ PAPER_SKIPPED = 0.539
 """Share of LoCoMo's own turns that D-MEM's gate skips, by its authors' count."""
 
 _DEPTH = 10
-_UNSURE = 0.5
-"""Confidence below which the engine does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +237,7 @@ def _answers(memory: Memory, conversation: Conversation) -> Iterator[_Asked]:
             answerable=answerable,
             nearest=max((item.channels.get("raw_semantic", 0.0) for item in found), default=0.0),
             fallback=any(item.kind == "shadow" for item in found),
-            unsure=not found or found[0].confidence < _UNSURE,
+            unsure=not found or found[0].confidence < KNOWS,
             metrics=metrics,
         )
 

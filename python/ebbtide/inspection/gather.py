@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ebbtide.errors import InputError
+from ebbtide.inputs import positive
 from ebbtide.inspection.life import Decay, row_of
 from ebbtide.inspection.lineage import threads
 from ebbtide.inspection.questions import replayed
 from ebbtide.inspection.series import Series
 from ebbtide.memory import Memory
-from ebbtide.messages import shown
 
 __all__ = ["LIMIT", "gather"]
 
@@ -47,9 +46,7 @@ def gather(
     Raises:
         InputError: If ``limit`` or a question is unusable.
     """
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        message = f"limit must be a whole number of at least 1, not {shown(limit)}"
-        raise InputError(message, "input.field")
+    limit = positive("limit", limit)
     decay = Decay.of(memory.config)
     traces = [replayed(memory, question) for question in dict.fromkeys(questions)]
     numbers = {**memory.stats(), "digest": memory.digest(), "store": store}

@@ -8,6 +8,7 @@ from typing import Any
 
 from ebbtide.memory import Memory
 from ebbtide.moments import iso_day
+from ebbtide.types import KNOWS
 
 __all__ = ["replayed"]
 
@@ -16,9 +17,6 @@ _CANDIDATES = 60
 
 _TEXT = 400
 """Characters of a candidate's text."""
-
-_KNOWS = 0.5
-"""Confidence below which the memory says that it may not know."""
 
 
 def replayed(memory: Memory, question: str) -> dict[str, Any]:
@@ -35,7 +33,7 @@ def replayed(memory: Memory, question: str) -> dict[str, Any]:
         "question": question,
         "frame": {k: v for k, v in found["frame"].items() if v not in (None, [], "", False)},
         "confidence": _short(best),
-        "knows": best is not None and best >= _KNOWS,
+        "knows": best is not None and best >= KNOWS,
         "fates": dict(Counter(row["fate"] for row in candidates)),
         "evidence": [_evidence(row, candidates, memory) for row in evidence],
         "candidates": [_candidate(row, memory) for row in shown],

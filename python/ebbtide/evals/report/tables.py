@@ -24,10 +24,10 @@ from ebbtide.evals.report.headroom import headroom_table
 from ebbtide.evals.report.noise import noise_table
 from ebbtide.evals.report.runs import BASE, Run
 from ebbtide.evals.results import BUDGETS
+from ebbtide.types import KNOWS
 
 __all__ = [
     "HEADLINE",
-    "LOW_CONFIDENCE",
     "Cell",
     "Column",
     "Table",
@@ -54,9 +54,6 @@ HEADLINE = (
     ("session_recall_all@5", "session all@5"),
 )
 """Columns of the rows and their labels in the first table."""
-
-LOW_CONFIDENCE = 0.5
-"""Below this a system is taken to say that it does not know."""
 
 
 def all_tables(run: Run) -> list[Table]:
@@ -202,7 +199,7 @@ def confidence_table(run: Run) -> Table | None:
         columns += [
             Column(f"{group} n", group, "n"),
             Column(f"{group} mean", group, "mean"),
-            Column(f"{group} below {LOW_CONFIDENCE}", group, f"below {LOW_CONFIDENCE}"),
+            Column(f"{group} below {KNOWS}", group, f"below {KNOWS}"),
         ]
     rows = []
     for system in run.systems:
@@ -216,13 +213,13 @@ def confidence_table(run: Run) -> Table | None:
                 for key, value in confidence.items()
                 if value is not None and bool(run.about[key]["abstention"]) is abstention
             ]
-            low = mean([float(value < LOW_CONFIDENCE) for value in held])
+            low = mean([float(value < KNOWS) for value in held])
             cells += [plain(len(held)), share(mean(held)), share(low)]
         rows.append(tuple(cells))
     return make_table(
         "confidence",
         "Confidence and abstention",
-        f"Mean confidence and the share below {LOW_CONFIDENCE}, on questions that the "
+        f"Mean confidence and the share below {KNOWS}, on questions that the "
         "conversation answers and on those that it does not. The wider apart, the better.",
         columns,
         rows,
