@@ -82,7 +82,7 @@ class LlmClient(Closing):
                 in ``{"temperature": None, "reasoning_effort": "low"}``.
 
         Raises:
-            ConfigError: ``config.model_missing``: openai or jsonschema is not installed.
+            MissingExtraError: openai or jsonschema is not installed (a ``ConfigError``).
             InputError: ``input.field``: an argument that cannot be used, or no such
                 environment variable.
             ExternalError: ``llm.unavailable``: no connection can be made with the proxy

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from ebbtide.errors import ConfigError, ExternalError, InputError
+from ebbtide.errors import ExternalError, InputError
+from ebbtide.extras import MissingExtraError
 
 __all__ = ["Endpoint"]
 
@@ -61,7 +62,7 @@ class Endpoint:
         """A client of the openai package; nothing is sent yet.
 
         Raises:
-            ConfigError: ``config.model_missing``: openai or jsonschema is not installed.
+            MissingExtraError: openai or jsonschema is not installed.
             InputError: ``input.field``: the address cannot be used.
             ExternalError: ``llm.unavailable``: proxies or certificates that the environment
                 names cannot be used.
@@ -70,8 +71,7 @@ class Endpoint:
             import jsonschema  # noqa: F401
             import openai
         except ImportError as error:
-            message = f'{error.name} is not installed: pip install "ebbtide[llm]"'
-            raise ConfigError(message, "config.model_missing") from error
+            raise MissingExtraError(error, "llm") from error
         try:
             client = openai.OpenAI(
                 # Without a key the package would look for one of its own in the environment.

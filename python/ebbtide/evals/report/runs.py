@@ -13,9 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ebbtide.errors import ConfigError, InputError
+from ebbtide.errors import InputError
 from ebbtide.evals.provenance import public_command
 from ebbtide.evals.results import BUDGETS, METRICS, SESSION_METRICS
+from ebbtide.extras import MissingExtraError
 
 __all__ = [
     "BASE",
@@ -241,7 +242,7 @@ def require(module: str) -> Any:
     """Import an optional package.
 
     Raises:
-        ConfigError: ``config.model_missing``: it is not installed.
+        MissingExtraError: It is not installed.
     """
     try:
         return importlib.import_module(module)
@@ -249,9 +250,7 @@ def require(module: str) -> Any:
         package = module.split(".")[0]
         if error.name is None or error.name.split(".")[0] != package:
             raise
-        raise ConfigError(
-            f'{package} is not installed: pip install "ebbtide[eval]"', "config.model_missing"
-        ) from error
+        raise MissingExtraError(error, "eval") from error
 
 
 def _public_line(line: str) -> str:
