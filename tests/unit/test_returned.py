@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reference.stand_ins import HashEmbedder
 
 from ebbtide import Config, ConfigError, InputError, Memory, _core
-from ebbtide.analysis.returned import passages_of, query_vector_of, question_of, rows_of
+from ebbtide.analysis.returned import passages_of, query_vector_of, question_of, vectors_of
 
 TEXT = "I live in Porto."
 ROW = np.arange(8, dtype=np.float32)
@@ -53,7 +53,7 @@ class Returning:
     ],
 )
 def test_numbers_are_taken_in_any_form(rows: Any) -> None:
-    found = rows_of(Returning(rows), ["a", "b"])
+    found = vectors_of(Returning(rows), ["a", "b"])
     assert found.dtype == np.dtype("=f4")
     assert found.flags.c_contiguous
     assert np.array_equal(found, PIECES)
@@ -67,7 +67,7 @@ def test_numbers_are_taken_in_any_form(rows: Any) -> None:
 )  # fmt: skip
 def test_other_rows_are_refused(rows: Any) -> None:
     with pytest.raises(ConfigError, match="the embedder returned") as caught:
-        rows_of(Returning(rows), ["a", "b"])
+        vectors_of(Returning(rows), ["a", "b"])
     assert caught.value.code == "config.model_unusable"
 
 

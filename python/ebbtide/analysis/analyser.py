@@ -19,7 +19,7 @@ from ebbtide.analysis.returned import (
     passages_of,
     query_vector_of,
     question_of,
-    rows_of,
+    vectors_of,
 )
 from ebbtide.errors import ConfigError
 from ebbtide.forking import RenewedLock
@@ -262,7 +262,7 @@ class Analyser:
             return [canonical_passages(passages) for passages in passages_of(model, texts)]
         return [
             canonical_passages([Returned(0, len(text), vector)])
-            for text, vector in zip(texts, rows_of(model, texts), strict=True)
+            for text, vector in zip(texts, vectors_of(model, texts), strict=True)
         ]
 
     def _begin_question(self, text: str, bare: bool) -> Callable[[], tuple[Any, Any, Any]]:
@@ -287,13 +287,13 @@ class Analyser:
             return question_of(model, model.encode_query(text))
         if hasattr(model, "embed_query"):
             return query_vector_of(model, text), None, None
-        return rows_of(model, [text])[0], None, None
+        return vectors_of(model, [text])[0], None, None
 
     def _card_vectors(self, facts: Sequence[TurnFacts]) -> list[Sequence[Any]]:
         from ebbtide.analysis.cards import card_text
 
         texts = [card_text(card) for fact in facts for card in fact.cards]
-        rows = iter(_core.unit_vectors(rows_of(self._model(), texts)) if texts else ())
+        rows = iter(_core.unit_vectors(vectors_of(self._model(), texts)) if texts else ())
         return [[next(rows) for _ in fact.cards] for fact in facts]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Returned", "passages_of", "query_vector_of", "question_of", "rows_of"]
+__all__ = ["Returned", "passages_of", "query_vector_of", "question_of", "vectors_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class Returned:
     tokens: NDArray[np.float32] | None = None
 
 
-def rows_of(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
+def vectors_of(model: Any, texts: Sequence[str]) -> NDArray[np.float32]:
     """One vector a text, by ``embed``: float32 [n, d].
 
     Raises:

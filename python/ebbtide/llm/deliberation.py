@@ -21,10 +21,10 @@ from ebbtide.llm.seam import (
     failure,
     object_schema,
     text_given,
-    whole,
+    whole_given,
 )
 
-__all__ = ["Line", "Ruling", "deliberate"]
+__all__ = ["TOP", "Line", "Ruling", "deliberate"]
 
 TOP = 30
 """Recalled turns that the first answer is given from (the paper's)."""
@@ -228,7 +228,7 @@ def _place(number: Any) -> int:
     Raises:
         ExternalError: ``llm.answer``: it is no whole number.
     """
-    found = whole(number)
+    found = whole_given(number)
     if found is None:
         raise ExternalError("a number in the reply is not whole", "llm.answer")
     return found

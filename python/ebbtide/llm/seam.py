@@ -26,7 +26,7 @@ __all__ = [
     "object_schema",
     "one_line",
     "text_given",
-    "whole",
+    "whole_given",
 ]
 
 _SHOWN = 300
@@ -85,7 +85,7 @@ def text_given(what: str, text: Any) -> str:
     return " ".join(text.split())
 
 
-def whole(number: Any) -> int | None:
+def whole_given(number: Any) -> int | None:
     """A whole number that a model gave, 1.0 too, as JSON has it; None: it is none."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return None

@@ -23,7 +23,7 @@ from ebbtide.llm.seam import (
     object_schema,
     one_line,
     text_given,
-    whole,
+    whole_given,
 )
 from ebbtide.llm.utility import ABSENT
 
@@ -137,7 +137,7 @@ def _facts(
     rows = meter.complete_json(_REFINE, user, _FACTS_SCHEMA)["facts"]
     found: list[tuple[int, str]] = []
     for row in rows:
-        number = whole(row["message"])
+        number = whole_given(row["message"])
         # A model may make a message up; what nobody said is no fact.
         if number is not None and 1 <= number <= len(messages):
             fact = _clean("fact", row["fact"], _LONGEST_FACT)
