@@ -27,13 +27,12 @@ from ebbtide.archives.chroma_entries import (
     pages,
     record_of,
     requests,
-    unit,
     where_of,
 )
-from ebbtide.archives.ranking import query_vector, rescored
+from ebbtide.archives.ranking import query_vector, rescored, unit
 from ebbtide.archives.records import Block, Record, blocks_of, escaped, unescaped
 from ebbtide.extras import MissingExtraError
-from ebbtide.inputs import positive
+from ebbtide.inputs import ID_LIMIT, positive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,8 +42,6 @@ __all__ = ["ChromaArchive"]
 _Result = TypeVar("_Result")
 
 _IDENTITY = "archive"
-_NO_ID = 2**40
-"""Interaction ids stay below."""
 _PATIENCE = 60.0
 """Seconds that a request may take; the client itself would wait for ever."""
 
@@ -235,7 +232,7 @@ class ChromaArchive:
             start += width
             width *= 2
         if len(ids) < limit:  # a put that was cut off leaves turns past the cursor
-            ids += self.ids(namespace, start, _NO_ID)
+            ids += self.ids(namespace, start, ID_LIMIT)
         return self.get(namespace, ids[:limit])
 
     def _record(self, row: Mapping[str, Any]) -> Record:

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbtide.archives.base import Filters
+from ebbtide.archives.ranking import unit
 from ebbtide.archives.records import Record, damaged, escaped, keys_of, unescaped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PAGE", "entries_of", "key_of", "pages", "record_of", "requests", "unit", "where_of"]
+__all__ = ["PAGE", "entries_of", "key_of", "pages", "record_of", "requests", "where_of"]
 
 PAGE = 500
 """Entries that one request reads or writes."""
-
-_SCALE = np.float32(32767)
 
 
 def key_of(namespace: str, number: int, part: int) -> str:
@@ -106,8 +105,3 @@ def record_of(fields: Mapping[str, Any], dimension: int) -> Record:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(str(fields.get("namespace")), fields.get("id")) from error
-
-
-def unit(vector: NDArray[np.int16]) -> NDArray[np.float32]:
-    """A vector as Chroma takes it: unit length, so that a product is a cosine."""
-    return vector.astype(np.float32) / _SCALE

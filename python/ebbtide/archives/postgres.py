@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ebbtide.archives.base import (
     Filters,
     Hit,
@@ -20,7 +18,7 @@ from ebbtide.archives.base import (
     one_namespace,
     unavailable,
 )
-from ebbtide.archives.ranking import certain, error_bound, query_vector
+from ebbtide.archives.ranking import certain, error_bound, query_vector, unit
 from ebbtide.archives.records import BLOCK, Block, Record, escaped, unescaped
 from ebbtide.archives.sql import conditions, record_of, row_of
 from ebbtide.errors import EbbtideError, InputError
@@ -28,12 +26,11 @@ from ebbtide.extras import MissingExtraError
 from ebbtide.inputs import positive
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from psycopg import Connection
 
 __all__ = ["PostgresArchive"]
-
-_SCALE = np.float32(32767)
 
 _LOCK = 0x65626172
 """The advisory lock under which tables are made: two clients may come first."""
@@ -268,7 +265,7 @@ class PostgresArchive:
             cursor.executemany(
                 "INSERT INTO ebbtide_passage VALUES (%s, %s, %s, %s)",
                 [
-                    (ns, record.interaction_id, part, _unit(vector))
+                    (ns, record.interaction_id, part, unit(vector))
                     for record in new
                     for part, vector in enumerate(record.vectors)
                 ],
@@ -368,7 +365,7 @@ class PostgresArchive:
                 effort = min(1000, max(100, passages))
                 connection.execute(f"SET LOCAL hnsw.ef_search = {effort:d}".encode())
                 connection.execute("SET LOCAL hnsw.iterative_scan = strict_order")
-            found = connection.execute(near.encode(), [_unit(query), *values, passages])
+            found = connection.execute(near.encode(), [unit(query), *values, passages])
             rows = found.fetchall()
             # The btree of the primary key is welcome again.
             connection.execute("SET LOCAL enable_indexscan = on")
@@ -468,11 +465,6 @@ def _passes(error: Exception) -> bool:
     # A server that asked for the password is there: what it says next, it will say again.
     failed = error.pgconn
     return failed is None or not (failed.needs_password or failed.used_password)
-
-
-def _unit(vector: NDArray[np.int16]) -> NDArray[np.float32]:
-    """A vector as pgvector takes it: unit length, so that a product is a cosine."""
-    return vector.astype(np.float32) / _SCALE
 
 
 def _where(filters: Filters) -> tuple[str, list[Any]]:

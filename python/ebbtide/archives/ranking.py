@@ -16,7 +16,10 @@ from ebbtide.kernels import cosine_top_k
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["best", "certain", "error_bound", "query_vector", "rescored"]
+__all__ = ["best", "certain", "error_bound", "query_vector", "rescored", "unit"]
+
+_SCALE = np.float32(32767)
+"""Length of a unit vector in the integers that are stored."""
 
 Candidates = Callable[[int], tuple[Sequence[Record], float | None]]
 """Given a number of passages, the records of the nearest ones and the server's cosine
@@ -42,6 +45,11 @@ def query_vector(
         return given.astype(np.int16)
     rows: NDArray[np.int16] = _core.unit_vectors(given.astype(np.float32).reshape(1, -1))
     return rows.reshape(-1)
+
+
+def unit(vector: NDArray[np.int16]) -> NDArray[np.float32]:
+    """A stored vector as servers take it, float32 [d] of length 1: a product is a cosine."""
+    return vector.astype(np.float32) / _SCALE
 
 
 def rescored(records: Iterable[Record], query: NDArray[np.int16], limit: int) -> list[Hit]:
