@@ -25,6 +25,7 @@ from ebbtide.evals.parts import Pool, Progress, claimed
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.results import DEPTH
 from ebbtide.evals.sampling import sampled
+from ebbtide.evals.systems import take_in
 from ebbtide.evals.variants import Variant
 from ebbtide.files import read_json, write_json
 from ebbtide.inputs import filters_for_core, query_moment
@@ -191,7 +192,7 @@ def _measure(
     with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
         store = Path(folder) / "memory.db"
         with Memory.open(store, config=first) as memory:
-            memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
+            take_in(memory, conversation)
             active = {turn.external_id for turn in memory.turns(state="active")}
         rows: dict[str, list[_Row]] = {key: [] for key in configs}
         with _opened(store, first, configs) as ask:

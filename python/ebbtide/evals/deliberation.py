@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +20,8 @@ from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, Question, measured_conversations
 from ebbtide.evals.metrics import Interval, bootstrap_interval, contains_answer, recall_all_at
+from ebbtide.evals.parts import Progress
+from ebbtide.evals.systems import evidence_limit, take_in
 from ebbtide.memory import Memory
 
 __all__ = ["POLICIES", "Outcome", "Row", "measure", "outcomes"]
@@ -96,7 +98,7 @@ def measure(
     policies: Sequence[str] = POLICIES,
     workers: int = 1,
     limit: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[Row]:
     """Answer every question that has evidence, without the scan and with it.
 
@@ -132,8 +134,8 @@ def _rows(conversation: Conversation, config: Config, policies: Sequence[str]) -
     with tempfile.TemporaryDirectory(prefix="ebbtide-") as folder:
         store = Path(folder) / "memory.db"
         with Memory.open(store, config=config) as memory:
-            memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
-        asked = [q for q in conversation.questions if q.evidence and not q.abstention]
+            take_in(memory, conversation)
+        asked = conversation.measured_questions
         with _reading(store, config, "off") as memory:
             plain = [_answered(memory, question) for question in asked]
         # Both ways cost the same whatever the gates say, so the scan is forced once.
@@ -169,7 +171,7 @@ def _answered(memory: Memory, question: Question, *, scan: bool = False) -> _Ans
     ids = [str(row["turn"]["external_id"]) for row in found["evidence"]]
     contains = None
     if question.answer:
-        most = {**asked.options, "limit": max(_K, _BUDGET // 10)}
+        most = {**asked.options, "limit": evidence_limit(_BUDGET)}
         text, _, _ = memory._handle.render(
             asked.query, max_tokens=_BUDGET, include_active=False, overruled=overruled, **most
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, measured_conversations
 from ebbtide.evals.metrics import rank_metrics
 from ebbtide.evals.noise import add_noise, category_of
+from ebbtide.evals.parts import Progress
+from ebbtide.evals.systems import take_in
 from ebbtide.memory import Memory
 from ebbtide.types import KNOWS
 
@@ -156,7 +158,7 @@ def measure_gate(
     *,
     workers: int = 1,
     limit: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Measured:
     """Put the conversations of a source before the gate.
 
@@ -205,7 +207,7 @@ def _measure(conversation: Conversation, config: Config) -> _Part:
         for name in question.evidence
     }
     with Memory.in_memory(config=config) as memory:
-        memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
+        take_in(memory, conversation)
         judged = []
         for place, turn in enumerate(conversation.turns):
             verdict = memory.explain(place)["gate"]

@@ -14,7 +14,7 @@ from ebbtide.evals.datasets import Conversation, Question, measured_conversation
 from ebbtide.evals.parts import Pool, Progress, claimed
 from ebbtide.evals.provenance import code, file_sha256, fingerprint
 from ebbtide.evals.sampling import sampled
-from ebbtide.evals.systems import evidence_limit
+from ebbtide.evals.systems import evidence_limit, take_in
 from ebbtide.files import read_json, write_json
 from ebbtide.memory import Memory
 
@@ -154,7 +154,7 @@ def _misses(
     conversation: Conversation, config: Config, k: int, max_tokens: int, part: Path
 ) -> None:
     with Memory.in_memory(config=config) as memory:
-        memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
+        take_in(memory, conversation)
         names = {int(t.interaction_id or 0): str(t.external_id) for t in memory.turns()}
         found = [
             miss.to_dict()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ebbtide.config import Config
 from ebbtide.errors import InputError
 from ebbtide.evals.datasets import Conversation, measured_conversations
+from ebbtide.evals.parts import Progress
+from ebbtide.evals.systems import take_in
 from ebbtide.memory import Memory
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ __all__ = [
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
 """Quantiles that a calibration reports."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def consolidations(
 def _remembered(conversation: Conversation, config: Config) -> Memory:
     memory = Memory.in_memory(config=config)
     try:
-        memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
+        take_in(memory, conversation)
     except BaseException:
         memory.close()
         raise

@@ -138,7 +138,7 @@ def evaluate(
     with Pool(workers, progress) as pool:
         for conversation in plan.conversations():
             names.append(f"{len(names) + 1:05d}.parquet")
-            asked = [q for q in conversation.questions if q.evidence and not q.abstention]
+            asked = conversation.measured_questions
             left_out += len(conversation.questions) - len(asked)
             unresolved += len(conversation.unresolved)
             for system in plan.systems:

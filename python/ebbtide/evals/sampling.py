@@ -33,10 +33,7 @@ def sampled(
     Returns:
         The conversations that are asked something, in order, with those questions only.
     """
-    held = [
-        (one, [q for q in one.questions if q.evidence and not q.abstention])
-        for one in conversations
-    ]
+    held = [(one, one.measured_questions) for one in conversations]
     if count is not None:
         places = sorted(draw(seed, one.id, q.id) for one, asked in held for q in asked)
         drawn = set(places[:count])

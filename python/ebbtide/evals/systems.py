@@ -32,6 +32,7 @@ __all__ = [
     "System",
     "evidence_limit",
     "open_system",
+    "take_in",
     "warm_up",
 ]
 
@@ -56,6 +57,7 @@ questions that the first answer does not settle."""
 READERS = ("dense", "rrf", *PRESETS, *POLICIES)
 """Systems that read turns with ebbtide's analyser, from its cache where there is one."""
 
+_BATCH = 256
 _COUNTER = "cl100k_base"
 _FUSION = 60
 """k of reciprocal rank fusion (Cormack et al. 2009)."""
@@ -102,7 +104,7 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
     """
     if name in PRESETS or name in POLICIES:
         with Memory.in_memory(config=options.config(name)) as memory:
-            memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=256)
+            take_in(memory, conversation)
             yield _Ebbtide(memory)
     elif name in PEERS:
         from ebbtide.evals.peers import open_dmf
@@ -119,6 +121,11 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
     else:
         message = f"there is no system {name!r}; choose from {', '.join((*SYSTEMS, *POLICIES))}"
         raise InputError(message, "input.field")
+
+
+def take_in(memory: Memory, conversation: Conversation) -> None:
+    """Store a conversation's turns."""
+    memory.add_many((turn.as_turn() for turn in conversation.turns), batch_size=_BATCH)
 
 
 def evidence_limit(max_tokens: int) -> int:

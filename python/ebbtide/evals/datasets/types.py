@@ -95,3 +95,8 @@ class Conversation:
     questions: list[Question]
     unresolved: list[str]
     skipped_turns: int = 0
+
+    @property
+    def measured_questions(self) -> list[Question]:
+        """Those that recall can be measured on: they have an answer and name its evidence."""
+        return [q for q in self.questions if q.evidence and not q.abstention]

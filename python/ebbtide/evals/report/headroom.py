@@ -7,11 +7,10 @@ from typing import Any
 
 from ebbtide.evals.report.cells import Cell, Column, Table, make_table, mean, plain, share
 from ebbtide.evals.report.runs import Run
+from ebbtide.evals.results import DEPTH
 
 __all__ = ["headroom_table"]
 
-_FIRST = 30
-"""Turns of a ranking that a run keeps."""
 _K = 10
 _BUDGET = 2048
 
@@ -34,14 +33,14 @@ def headroom_table(run: Run) -> Table | None:
     return make_table(
         "headroom",
         "What is left to gain",
-        f"Ideal order: recall@{_K} if the first {_FIRST} turns of the ranking were put in the best "
+        f"Ideal order: recall@{_K} if the first {DEPTH} turns of the ranking were put in the best "
         "order there is. Containment by whether all evidence of the question is in the context: "
         "where it is, what is missing is worded otherwise or must be inferred, and no ranking "
         "brings it.",
         [
             Column("system"),
             Column(f"recall@{_K}"),
-            Column(f"ideal order of {_FIRST}"),
+            Column(f"ideal order of {DEPTH}"),
             Column(f"contexts ≤{_BUDGET:,} with all evidence"),
             Column("containment in these"),
             Column("containment in the others"),
@@ -57,7 +56,7 @@ def _ideal(run: Run, system: str) -> float | None:
     for key in defined:
         wanted = set(evidence[key] or ())
         if wanted and ranked[key]:
-            held = wanted & set(list(ranked[key])[:_FIRST])
+            held = wanted & set(list(ranked[key])[:DEPTH])
             best.append(min(_K, len(held)) / len(wanted))
     return mean(best)
 
