@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import inspect
 import json
 import os
 import signal
@@ -440,7 +441,7 @@ def test_confidence_decides_what_is_said(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for least, said in ((0.0, False), (1.1, True)):
-        monkeypatch.setattr("ebbtide.cli.show._KNOWS", least)
+        monkeypatch.setattr("ebbtide.cli.show.KNOWS", least)
         assert ("may not know" in run("ask", "--store", filled, "port").out) is said
 
 
@@ -713,3 +714,26 @@ def test_alone_it_shows_help_with_examples(run: Run) -> None:
         assert "--json" in shown, command
     # The list of commands has the first sentence of each, whole.
     assert "..." not in done.out.partition("Commands:")[2]
+
+
+def test_defaults_of_options_are_those_of_the_package() -> None:
+    """Some options have a number of their own, so that help does not load what they are of."""
+    from ebbtide.archives import search_archive
+    from ebbtide.bench import run
+    from ebbtide.cli import archiving, benching, comparing, inspecting, serving
+    from ebbtide.daemon.wire import MAX_BODY
+    from ebbtide.evals.misses import find_misses
+    from ebbtide.inspection import LIMIT
+
+    def default(function: Callable[..., Any], name: str) -> Any:
+        return inspect.signature(function).parameters[name].default
+
+    assert default(serving.serve, "max_body") == MAX_BODY
+    assert default(inspecting.inspect, "limit") == default(inspecting.plot, "limit") == LIMIT
+    for command, function, names in (
+        (archiving.search, search_archive, ("limit",)),
+        (benching.bench, run, ("rounds", "turns")),
+        (comparing.misses, find_misses, ("k", "max_tokens", "seed")),
+    ):
+        for name in names:
+            assert default(command, name) == default(function, name), name

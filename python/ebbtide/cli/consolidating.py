@@ -18,12 +18,14 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.evaluating import CacheOption, DataOption, LimitOption, SetOption, settings
+from ebbtide.cli.comparing import base_config, markdown
+from ebbtide.cli.evaluating import CacheOption, DataOption, LimitOption, SetOption
 from ebbtide.cli.output import plain, print_json, write
 from ebbtide.cli.progress import counting
 
 if TYPE_CHECKING:
     from ebbtide.evals.recurrence import Calibration, Consolidation
+    from ebbtide.types import Fact
 
 __all__ = ["EPISODES_EXAMPLES", "episodes", "recurrence"]
 
@@ -64,7 +66,7 @@ def episodes(
     write(plain("\n".join(lines)) if lines else "nothing was consolidated")
 
 
-def _fact(fact: Any) -> str:
+def _fact(fact: Fact) -> str:
     return fact.text if fact.superseded_by is None else f"{fact.text} (superseded)"
 
 
@@ -82,12 +84,9 @@ def recurrence(
     as_json: JsonOption = False,
 ) -> None:
     """How much of each conversation recurrence consolidation gathers, and when."""
-    from ebbtide.config import Config
     from ebbtide.evals.recurrence import calibrated, consolidations, draw_events
 
-    base = Config("default", settings(setting or [])).replace(policy=_ON)
-    if cache is not None:
-        base = base.replace(nlp={"analysis_cache": str(cache)})
+    base = base_config(None, cache, setting).replace(policy=_ON)
     measured = None
     if calibrate:
         with counting(data.name, "conversations read") as progress:
@@ -133,21 +132,21 @@ def _calibration(found: Calibration) -> str:
 
 def _table(found: Sequence[Consolidation]) -> str:
     columns = ("turns", "units", "made", "merged", "facts", "units consolidated", "LLM tokens")
-    lines = [f"| conversation | {' | '.join(columns)} |", "|---" + "|--:" * len(columns) + "|"]
-    for one in found:
-        numbers = (one.turns, one.units, one.made, one.merged, one.facts, f"{one.rate:.0%}", 0)
-        lines.append(f"| {one.conversation} | {' | '.join(map(str, numbers))} |")
+    rows = [
+        (one.conversation, one.turns, one.units, one.made, one.merged, one.facts, one.rate)
+        for one in found
+    ]
     units = sum(one.units for one in found)
-    gathered = sum(one.consolidated for one in found)
-    share = gathered / units if units else 0.0
-    totals = (
-        sum(one.turns for one in found),
-        units,
-        sum(one.made for one in found),
-        sum(one.merged for one in found),
-        sum(one.facts for one in found),
-        f"{share:.0%}",
-        0,
+    rows.append(
+        (
+            "all",
+            sum(one.turns for one in found),
+            units,
+            sum(one.made for one in found),
+            sum(one.merged for one in found),
+            sum(one.facts for one in found),
+            sum(one.consolidated for one in found) / units if units else 0.0,
+        )
     )
-    lines.append(f"| all | {' | '.join(map(str, totals))} |")
-    return "\n".join(lines)
+    cells = [[*map(str, counts), f"{share:.0%}", "0"] for *counts, share in rows]
+    return markdown(["conversation", *columns], cells)

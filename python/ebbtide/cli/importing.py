@@ -20,6 +20,7 @@ from ebbtide.cli.common import (
     settings_from,
 )
 from ebbtide.cli.output import fail, print_json, stdout
+from ebbtide.pipeline import BATCH
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
@@ -101,7 +102,7 @@ def import_export(
     token_budget: TokenBudgetOption = None,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Turns analysed and committed together.")
-    ] = 64,
+    ] = BATCH,
     as_json: JsonOption = False,
 ) -> None:
     """Import an export of chats. Run again, it adds only what is new.

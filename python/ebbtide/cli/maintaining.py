@@ -58,6 +58,13 @@ REINDEX_EXAMPLES = examples(
     "ebbtide reindex --store memory.db --config other-model.toml",
 )
 
+YesOption = Annotated[
+    bool, typer.Option("--yes", "-y", help="Erase them; without it, they are only shown.")
+]
+
+_SHOWN = 100
+"""Characters of a turn's text, at most."""
+
 
 def delete(
     turn: TurnArgument,
@@ -85,11 +92,6 @@ def delete(
         print_json({"namespace": name, "deleted": deleted})
     else:
         write(f"erased turn {number} of {name!r}")
-
-
-YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Erase them; without it, they are only shown.")
-]
 
 
 def forget(
@@ -181,10 +183,6 @@ def _erasing(
         write(f"erased {count} of {name!r}; {left} left")
     else:
         write(f"{count} of {name!r} would be erased: say so with --yes")
-
-
-_SHOWN = 100
-"""Characters of a turn's text, at most."""
 
 
 def reindex(

@@ -31,6 +31,7 @@ from ebbtide.cli.replaying_many import (
     SplitOption,
     replay_many,
 )
+from ebbtide.pipeline import BATCH
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
@@ -72,7 +73,7 @@ def replay(
     preset: PresetOption = None,
     token_budget: TokenBudgetOption = None,
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Turns committed together; 64 by default.")
+        int | None, typer.Option(min=1, help=f"Turns committed together; {BATCH} by default.")
     ] = None,
     workers: Annotated[
         int | None,
@@ -139,7 +140,7 @@ def replay(
             settings,
             namespace,
             conversation,
-            batch_size or 64,
+            batch_size or BATCH,
             workers or 1,
             quiet=quiet or as_json,
         )

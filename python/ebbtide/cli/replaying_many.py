@@ -121,7 +121,7 @@ def replay_many(
                 engine=str(name),
                 scheduler=scheduler,
                 workers=workers,
-                batch=batch or 16,
+                batch=batch or run.BATCH,
                 stores=stores,
                 split_by=split_by,
                 files=None if by is None else str(by),

@@ -30,10 +30,14 @@ if TYPE_CHECKING:
     from ebbtide.distributed.sources import Source
     from ebbtide.distributed.work import Task
 
-__all__ = ["ENGINES", "FILES", "Failure", "ReplayReport", "replay_many"]
+__all__ = ["BATCH", "ENGINES", "FILES", "Failure", "ReplayReport", "replay_many"]
 
 ENGINES = ("local", "dask")
 FILES = ("paths", "content")
+
+BATCH = 16
+"""Conversations to a part, unless another number is asked for."""
+
 _FOLDERS = ("turns", "conversations", "stores", "tmp")
 
 
@@ -94,7 +98,7 @@ def replay_many(
     engine: str = "local",
     scheduler: str | None = None,
     workers: int | None = None,
-    batch: int = 16,
+    batch: int = BATCH,
     stores: bool = True,
     split_by: str | None = None,
     files: str | None = None,
