@@ -7,6 +7,7 @@ Defaults, types and ranges live in one place, the annotated
 from __future__ import annotations
 
 import json
+import math
 import operator
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,7 +80,11 @@ class Config:
 
     @classmethod
     def preset(cls, name: str) -> Config:
-        """The preset of that name: ``"default"`` or ``"paper"``."""
+        """The preset of that name: ``"default"`` or ``"paper"``.
+
+        Raises:
+            ConfigError: ``config.preset``: there is no such preset.
+        """
         return cls(name)
 
     @classmethod
@@ -108,7 +113,11 @@ class Config:
         return cls(preset, values)
 
     def replace(self, **sections: Mapping[str, Any]) -> Config:
-        """A copy with some keys changed: ``config.replace(capacity={"token_budget": 512})``."""
+        """A copy with some keys changed: ``config.replace(capacity={"token_budget": 512})``.
+
+        Raises:
+            ConfigError: As for a new configuration.
+        """
         changes = {section: dict(keys) for section, keys in self._changes.items()}
         for section, keys in sections.items():
             changes[section] = _merged(changes.get(section, {}), _keys(section, keys))
@@ -127,7 +136,11 @@ class Config:
         return Config(self.name, changes, embedder=embedder)
 
     def on_preset(self, name: str) -> Config:
-        """The same changes on top of another preset."""
+        """The same changes on top of another preset.
+
+        Raises:
+            ConfigError: As for a new configuration; what fits one preset may not fit another.
+        """
         if name not in self._presets:
             # Every memory of a store asks for each.
             self._presets[name] = Config(name, self._changes, embedder=self.embedder)
@@ -151,7 +164,11 @@ class Config:
         return self._json
 
     def __getitem__(self, section: str) -> Mapping[str, Any]:
-        """The settings of a section."""
+        """The settings of a section; lists are tuples, and nothing in it can be changed.
+
+        Raises:
+            KeyError: If there is no such section.
+        """
         found: Mapping[str, Any] = self._values[section]
         return found
 
@@ -268,10 +285,8 @@ def _value(key: str, value: Any) -> str:
         return _quoted(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value(key, item) for item in value)}]"
-    if isinstance(value, float) and value != value:
-        return "nan"
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
-        return "inf" if value > 0 else "-inf"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # nan, inf and -inf are TOML, too
     if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
         return json.dumps(value)
     message = (

@@ -136,7 +136,11 @@ class Memory(Reading, Closing):
     def in_memory(
         cls, *, config: Config | str | Path | None = None, llm: JsonModel | None = None
     ) -> Memory:
-        """A memory that ends with the process; ``llm`` as for :meth:`open`."""
+        """A memory that ends with the process; ``llm`` as for :meth:`open`.
+
+        Raises:
+            ConfigError: If the configuration is unusable or a model is missing.
+        """
         handle = _core.StoreHandle(None, read_only=False, holder="", synchronous_full=False)
         return cls(handle, "default", settings_of(config), owns_store=True, llm=llm)
 

@@ -189,6 +189,9 @@ class Reading:
             ``deliberation`` is None where the policy is off, else what its gates saw,
             whether the question escalated, what the scan of the history found, and
             under ``llm`` what a language model did.
+
+        Raises:
+            InputError: If the question or an argument is unusable.
         """
         asked = self._asking.ask(query_text, limit, query_time, preset, filters)
         if answer is not None:
@@ -246,7 +249,12 @@ class Reading:
     def history(
         self, interaction_id: int | str | None = None, *, external_id: str | None = None
     ) -> list[Turn]:
-        """The turns that a turn is related to by lineage, itself included, in id order."""
+        """The turns that a turn is related to by lineage, itself included, in id order.
+
+        Raises:
+            InputError: If both ids are given, or neither.
+            NotFoundError: If there is no such turn.
+        """
         rows = self._handle.history(self._resolve(interaction_id, external_id))
         return [Turn._from_core(row) for row in rows]
 
@@ -263,6 +271,7 @@ class Reading:
             analysed only ``turn`` and ``analysis``: ``"pending"``.
 
         Raises:
+            InputError: If both ids are given, or neither.
             NotFoundError: If there is no such turn.
         """
         found: dict[str, Any] = self._handle.explain(self._resolve(interaction_id, external_id))
@@ -317,7 +326,11 @@ class Reading:
         return self._handle.digest()
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text by this memory's counter."""
+        """Tokens of a text by this memory's counter.
+
+        Raises:
+            InputError: If it is no text, or no valid Unicode.
+        """
         return self._handle.count_tokens(checked_text("text", text))
 
     def __len__(self) -> int:

@@ -86,7 +86,11 @@ class Store(Closing):
             llm: A language model that takes part in it, as for :meth:`Memory.open`.
 
         Raises:
-            InputError: If it is open with another language model, or with none.
+            InputError: If it is open with another language model, or with none; or the name
+                is no text.
+            FingerprintError: If it was made with another model or token counter.
+            ConfigError: If a model is missing.
+            NotFoundError: If the store was opened for reading and has no such memory.
         """
         opened = self._kept(namespace)
         if opened is None:
