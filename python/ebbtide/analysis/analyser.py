@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ __all__ = ["Analyser", "Analysis", "Question"]
 _MONTHS = "january february march april may june july august september october november december"
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday week month year weekend day"
 _TIME_WORDS = frozenset(f"{_MONTHS} {_DAYS}".split())
+
+_WORD = re.compile(r"\w")
 
 _DEFAULT_MODELS = ("bge-small-en-v1.5", "BAAI/bge-small-en-v1.5")
 
@@ -299,13 +302,11 @@ class Analyser:
 
 def without_names(text: str, speakers: Sequence[str]) -> str:
     """The question without the speakers' names; as it was if nothing else is left."""
-    import re
-
     if not speakers:
         return text
     names = "|".join(re.escape(name) for name in sorted(speakers, key=lambda n: (-len(n), n)))
     bare = re.sub(rf"\b(?:{names})(?:['’]s)?(?!\w)\s*", "", text, flags=re.IGNORECASE).strip()
-    return bare if re.search(r"\w", bare) else text
+    return bare if _WORD.search(bare) else text
 
 
 def _token_terms(spacy: SpacyAnalyser, doc: Any, spans: Any, *, undated: bool) -> list[str | None]:
@@ -363,7 +364,7 @@ def _model_directory(nlp: Mapping[str, Any]) -> Path:
 # Models take a quarter of a second and a hundred megabytes: the memories of a
 # process share them.
 @functools.lru_cache(maxsize=4)
-def _shared_spacy(model: str, labels: Any) -> SpacyAnalyser:
+def _shared_spacy(model: str, labels: str | tuple[str, ...]) -> SpacyAnalyser:
     from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
     return SpacyAnalyser(model, labels)

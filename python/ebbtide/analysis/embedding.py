@@ -34,6 +34,9 @@ GROUP_TOKENS = 1024
 OVERLAP = 64
 """Word pieces that neighbouring passages of a long text share, at least."""
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half of a pair, which alone has no UTF-8 form."""
+
 _Ids = tuple[int, ...]
 _Rows = NDArray[np.float32]
 _Kept = TypeVar("_Kept")
@@ -262,8 +265,8 @@ class ModelEmbedder:
         return self._passage(window, self._forward([window.ids], np.copy))
 
     def _windows(self, text: str, only_first: bool = False) -> list[_Window]:
-        # A lone surrogate has no UTF-8 form; one character for one keeps the spans right.
-        clean = re.sub("[\ud800-\udfff]", "\ufffd", text)
+        # One character for one keeps the spans right.
+        clean = _SURROGATE.sub("\ufffd", text)
         encoding = self._model.tokenizer.encode(clean, add_special_tokens=False)
         ids = encoding.ids
         if not ids:

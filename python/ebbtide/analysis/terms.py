@@ -40,6 +40,7 @@ _CONTENT = frozenset(["PROPN", "NUM"])
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"]+|[\w.+-]+@[\w-]+\.[\w.]+", re.IGNORECASE)
 _PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_MIXED = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 # spaCy cuts "state-of-the-art" and "foo/bar"; these put the pieces together again.
 _COMPOUND = re.compile(r"[^\W_]+(?:[-._/:@+]+[^\W_]+)+")
 # Every one of them, and every address, has one of these before its end.
@@ -108,9 +109,7 @@ def _split_case(piece: str) -> list[str]:
     if piece[1:].islower():
         return [piece]
     parts = _CAMEL.findall(piece)
-    mixed = (
-        len(parts) > 1 and "".join(parts) == piece and re.search(r"[a-z][A-Z]|[A-Z]{2}[a-z]", piece)
-    )
+    mixed = len(parts) > 1 and "".join(parts) == piece and _MIXED.search(piece)
     return [piece, *parts] if mixed else [piece]
 
 

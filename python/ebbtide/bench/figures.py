@@ -121,7 +121,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def milliseconds(
-    section: str, name: str, seconds: Sequence[float], *, size: int | None = None, note: str = ""
+    section: str, name: str, seconds: Sequence[float], *, size: int | None = None
 ) -> Figure:
     """Median and 99th percentile of single calls; the latter from 100 calls on."""
     return Figure(
@@ -132,5 +132,4 @@ def milliseconds(
         size=size,
         p99=1e3 * quantile(seconds, 0.99) if len(seconds) >= 100 else None,
         rounds=len(seconds),
-        note=note,
     )

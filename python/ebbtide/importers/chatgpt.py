@@ -41,6 +41,7 @@ _TOOL = [
     "app_pairing_content",
 ]
 _MARKED = re.compile("\ue200([^\ue200\ue201]*)\ue201")
+_NAMES = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _SOURCE = re.compile(r"[ \t]*【\d+(?::\d+)?†[^】\n]*】")
 
 
@@ -149,6 +150,6 @@ def _mark_words(match: re.Match[str]) -> str:
     if kind == "url":  # label, address
         return rest.partition("\ue202")[0]
     if kind == "entity":  # ["city","Porto","Portugal"]
-        names = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
+        names = _NAMES.findall(rest)
         return names[1] if len(names) > 1 else ""
     return ""

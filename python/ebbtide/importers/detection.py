@@ -71,7 +71,7 @@ def detect(path: str | Path) -> str:
 def _promising(part: Part) -> tuple[bool, bool, str]:
     """Conversations before the rest; Gemini's activity before that of other products."""
     known = part.name.startswith(("conversations", "_chat"))
-    return not known, not re.search("gemini|bard", part.inner, re.IGNORECASE), part.inner
+    return not known, not gemini.PRODUCT.search(part.inner), part.inner
 
 
 def _format_of(part: Part) -> str | None:

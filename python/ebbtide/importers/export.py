@@ -13,7 +13,7 @@ from ebbtide.errors import InputError
 from ebbtide.importers.detection import FORMATS, MODULES, detect
 from ebbtide.importers.failures import ExportError
 from ebbtide.importers.files import Part, parts_of
-from ebbtide.importers.reading import Options, Reading
+from ebbtide.importers.reading import NAMED, Options, Reading
 from ebbtide.importers.whatsapp_dates import ORDERS
 from ebbtide.messages import shown
 from ebbtide.types import Turn
@@ -81,8 +81,8 @@ class Export:
             raise InputError(str(error), error.code) from error.__cause__
         self.place = str(self.path)
         if not reading.seen and reading.options.conversation is not None and not self.stop():
-            known = ", ".join(reading.conversations[:20]) or "none"
-            more = ", …" if len(reading.conversations) > 20 else ""
+            known = ", ".join(reading.conversations[:NAMED]) or "none"
+            more = ", …" if len(reading.conversations) > NAMED else ""
             message = (
                 f"{self.path}: no conversation is called {reading.options.conversation!r}; "
                 f"there are: {known}{more}"

@@ -26,9 +26,11 @@ from ebbtide.importers.texts import (
 )
 from ebbtide.types import Turn
 
-__all__ = ["looks_like", "turns"]
+__all__ = ["PRODUCT", "looks_like", "turns"]
 
-_PRODUCT = re.compile(r"gemini|bard", re.IGNORECASE)
+PRODUCT = re.compile(r"gemini|bard", re.IGNORECASE)
+"""What names it, in an archive or an activity; earlier it was called Bard."""
+
 _PROMPT = re.compile(r"(?:Prompted|Said|Asked)(?:[\s:]+|$)")
 _OTHER = re.compile(
     r"(?:Gave feedback|Used|Created|Selected|Viewed|Visited|Cancell?ed|Listened|Shared|Deleted)\b"
@@ -44,7 +46,7 @@ def turns(reading: Reading) -> Iterator[Turn]:
     """Questions and answers, the oldest first."""
     parts = [part for part in reading.parts if part.name.endswith((".json", ".json.gz"))]
     if len(reading.parts) > 1:  # an archive holds the activity of other products, too
-        parts = [part for part in parts if _PRODUCT.search(part.inner)] or [
+        parts = [part for part in parts if PRODUCT.search(part.inner)] or [
             part for part in parts if part.name == "MyActivity.json"
         ]
     if not parts:
@@ -74,7 +76,7 @@ def _turns(reading: Reading, item: Mapping[str, Any]) -> list[Turn]:
     html = [as_text(as_mapping(part).get("html")) for part in as_list(item.get("safeHtmlItem"))]
     answer = "\n".join(filter(None, (from_html(piece) for piece in html)))
     products = [as_text(item["header"]), *map(as_text, as_list(item.get("products")))]
-    if not any(_PRODUCT.search(name) for name in products) or (
+    if not any(PRODUCT.search(name) for name in products) or (
         # In other languages the words before a prompt differ: the answer tells.
         prompt is None and (_OTHER.match(title) or not answer)
     ):

@@ -15,7 +15,7 @@ from ebbtide.importers.texts import clean, moment
 from ebbtide.messages import shown
 from ebbtide.types import Turn
 
-__all__ = ["REASONS", "Options", "Reading", "Thread"]
+__all__ = ["NAMED", "REASONS", "Options", "Reading", "Thread"]
 
 REASONS = {
     "branch": "answers and questions that were edited or regenerated away",
@@ -30,8 +30,8 @@ REASONS = {
 }
 """Why messages are left out, with what each reason stands for."""
 
-_NAMES = 20
-"""Conversations named in an error, at most."""
+NAMED = 20
+"""Conversations named in an error, at most; one more is kept, to know of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,10 @@ class Reading:
         """An error at this place."""
         return ExportError(words, place or self.place)
 
-    def skip(self, reason: str, count: int = 1) -> None:
-        """Count messages that are left out."""
+    def skip(self, reason: str) -> None:
+        """Count a message that is left out."""
         assert reason in REASONS
-        if count:
-            self.skips[reason] += count
+        self.skips[reason] += 1
 
     def note(self, words: str) -> None:
         """Remember something for the report, once."""
@@ -167,7 +166,7 @@ class Reading:
             self.seen = True
             return True
         name = thread.id if thread.title is None else f"{thread.id} ({thread.title})"
-        if len(self.conversations) <= _NAMES and name not in self.conversations:
+        if len(self.conversations) <= NAMED and name not in self.conversations:
             self.conversations.append(name)
         return False
 

@@ -249,6 +249,11 @@ _BLOCKS = frozenset(
 _KEPT = {ord(" "): "\ufdd0", ord("\n"): "\ufdd1", ord("\t"): "\ufdd2"}
 """Space inside ``pre`` hides behind noncharacters while the rest is collapsed."""
 _FREED = {ord(mark): chr(space) for space, mark in _KEPT.items()}
+_RUN = re.compile(r"\s+")
+_TAG = re.compile(r"<[^<>]*>")
+_BREAKS = re.compile(r" *(?:\n *)+")
+_BARE_ITEM = re.compile(r"\n- ?\n")
+"""A list item that begins with a block of its own."""
 _UNSEEN = frozenset(["script", "style", "template", "head"])
 
 
@@ -275,7 +280,7 @@ class _Text(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if not self._unseen:
-            data = data.translate(_KEPT) if self._verbatim else re.sub(r"\s+", " ", data)
+            data = data.translate(_KEPT) if self._verbatim else _RUN.sub(" ", data)
             self.pieces.append(data)
 
 
@@ -286,6 +291,6 @@ def from_html(html: str) -> str:
         parser.feed(html)
         parser.close()
     except (AssertionError, ValueError):  # markup that the parser gives up on
-        return clean(re.sub(r"<[^<>]*>", " ", html))
-    text = re.sub(r" *(?:\n *)+", "\n", "".join(parser.pieces))
-    return clean(re.sub(r"\n- ?\n", "\n- ", text).translate(_FREED))
+        return clean(_TAG.sub(" ", html))
+    text = _BREAKS.sub("\n", "".join(parser.pieces))
+    return clean(_BARE_ITEM.sub("\n- ", text).translate(_FREED))

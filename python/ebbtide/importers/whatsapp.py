@@ -34,6 +34,7 @@ _TITLE = re.compile(
     r"Chat WhatsApp con|WhatsApp-chat met)\s+",
     re.IGNORECASE,
 )
+_COPY = re.compile(r"\s*\(\d{1,3}\)$")
 
 
 def looks_like(text: str) -> bool:
@@ -61,7 +62,7 @@ def _title(part: Part) -> str:
     if stem == "_chat":  # on an iPhone only the archive has the name
         outer = part.path if part.packed or part.path.is_dir() else part.path.absolute().parent
         stem = Path(outer.name.removesuffix(".zip")).name or stem
-    title = re.sub(r"\s*\(\d{1,3}\)$", "", _TITLE.sub("", clean(stem)))
+    title = _COPY.sub("", _TITLE.sub("", clean(stem)))
     return title or clean(stem) or "chat"
 
 

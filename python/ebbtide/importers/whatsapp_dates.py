@@ -34,6 +34,8 @@ _FORMS = {
     "dash": re.compile(rf"{_MARKS}(?P<raw>{_STAMP}){_MARKS}\s[-–]\s(?P<rest>.*)", re.IGNORECASE),
     "comma": re.compile(rf"{_MARKS}(?P<raw>{_STAMP}){_MARKS}[,:]\s(?P<rest>.*)", re.IGNORECASE),
 }
+_RUN = re.compile(r"\s+")
+_POINTS = re.compile(r"[.\s]")
 _LINE = 400
 """Characters of a line in which its head stands, name included."""
 
@@ -76,7 +78,7 @@ def header_of(line: str) -> Header | None:
         half = match["before"] or match["after"] or ""
         return Header(
             form=form,
-            raw=re.sub(r"\s+", " ", match["raw"]),
+            raw=_RUN.sub(" ", match["raw"]),
             parts=(match["a"], match["b"], match["c"]),
             clock=_clock(int(match["hour"]), int(match["minute"]), match["second"], half),
             half=half,
@@ -86,7 +88,7 @@ def header_of(line: str) -> Header | None:
 
 
 def _clock(hour: int, minute: int, second: str | None, half: str) -> tuple[int, int, int] | None:
-    word = re.sub(r"[.\s]", "", half).lower()
+    word = _POINTS.sub("", half).lower()
     if word and hour <= 12:
         hour = hour % 12 + (12 if word in _EVENING else 0)
     seconds = int(second or 0)

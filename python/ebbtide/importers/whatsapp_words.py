@@ -59,6 +59,7 @@ _ENCLOSED = re.compile(
     re.IGNORECASE,
 )
 _POLL = re.compile(r"(?:poll|umfrage|encuesta|sondage|enquete|sondaggio|peiling):", re.IGNORECASE)
+_UNKNOWN = re.compile(r"^~\s*")
 _NOTHING = ("null", "Waiting for this message. This may take a while.")
 """What stands for a message that the phone does not have (seen once, say)."""
 
@@ -86,7 +87,7 @@ def split_sender(rest: str) -> tuple[str | None, str, bool]:
 def plain_name(name: str) -> str:
     """A sender's name without marks; ``~`` stands before names that are not in the contacts."""
     name = " ".join(_DIRECTION.sub("", name).split())
-    return re.sub(r"^~\s*", "", name) or name
+    return _UNKNOWN.sub("", name) or name
 
 
 def message_words(text: str, *, generated: bool) -> Words:

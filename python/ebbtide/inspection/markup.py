@@ -52,9 +52,9 @@ def number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}"
 
 
-def plural(count: int, one: str, many: str | None = None) -> str:
+def plural(count: int, noun: str) -> str:
     """A count with its noun."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _name(key: str) -> str:

@@ -33,6 +33,7 @@ _NOISE_PREFIX = "NOISE:"
 _SESSION_KEY = re.compile(r"session_(\d+)")
 # "D8:6", and the slips seen in the published file: "D:11:26", "D08:06", "d8 : 6".
 _DIA_ID = re.compile(r"(?<![A-Za-z0-9])[Dd]\s*:?\s*(\d+)\s*:\s*(\d+)")
+_SEPARATORS = re.compile(r"[\s,;]+")
 _LOCOMO_DATE = re.compile(
     r"(\d{1,2}):(\d{2})\s*([ap])\.?m\.?\s+on\s+(\d{1,2})\s+([a-z]+),?\s+(\d{4})", re.IGNORECASE
 )
@@ -141,7 +142,7 @@ class _DiaIds:
                 missing.append(match[0])
             else:
                 found.append(external_id)
-        for rest in re.split(r"[\s,;]+", _DIA_ID.sub(" ", entry)):
+        for rest in _SEPARATORS.split(_DIA_ID.sub(" ", entry)):
             # Brackets and dots around an id say nothing; letters and digits do.
             if rest in self.session_of:
                 found.append(rest)
