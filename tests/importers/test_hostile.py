@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from ebbtide import EbbtideError
 from ebbtide.importers import FORMATS, detect, preview, read
+from ebbtide.importers.texts import content_words
 from ebbtide.inputs import prepare
+from importers.makers import chat, message, written
 
 NAMES = {"whatsapp": "_chat.txt", "slack": "general/2025-01-02.json"}
 KEYS = re.findall(
@@ -164,3 +166,25 @@ lines = st.lists(
 def test_any_chat(texts: list[str]) -> None:
     attempt("whatsapp", "\n".join(texts).encode("utf-8", "surrogatepass"))
     attempt("whatsapp", "\n".join(texts).encode("utf-8", "replace"))
+
+
+@pytest.mark.parametrize("piece", [" ", "\n", "<td>"])
+def test_a_long_run_takes_no_more_than_its_length(tmp_path: Path, piece: str) -> None:
+    # With the square of the length, each of these ran into the time limit of a test.
+    text = f"a{piece * 200_000}b"
+    gemini = {"header": "Gemini Apps", "title": "Prompted x", "time": "2025-01-02T10:00:00Z"}
+    exports: dict[str, Any] = {
+        "chatgpt": [chat("x", message("assistant", text))],
+        "claude": [{"uuid": "x", "chat_messages": [{"sender": "human", "text": text}]}],
+        "gemini": [{**gemini, "safeHtmlItem": [{"html": text}]}],
+        "whatsapp": f"1/13/25, 10:00 - A: {text}\n1/13/25, 10:01 - B: c\n",
+    }
+    for name, value in exports.items():
+        path = written(tmp_path / name / NAMES.get(name, "export.json"), value)
+        (turn,) = [turn for turn in read(name, path) if turn.text.endswith("b")]
+        assert turn.text.startswith("a")
+
+
+def test_parts_without_number_are_joined_in_one_go() -> None:
+    part = {"type": "text", "text": "x" * 1000}
+    assert content_words([part] * 20_000).text == "\n".join(["x" * 1000] * 20_000)

@@ -6,6 +6,8 @@ import unicodedata
 from collections.abc import Callable
 
 import pytest
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 from ebbtide.analysis.terms import STOP_WORDS, terms, token_terms
@@ -75,6 +77,13 @@ def test_a_compound_stays_whole_and_gives_its_parts(
 ) -> None:
     assert made(f"See {text}.") == ("see", *expected)
     assert made(f"See {text}, please.") == ("see", *expected)
+
+
+def test_a_long_word_beside_a_compound_takes_no_more_than_its_length() -> None:
+    # With the square of the length, this ran into the time limit of a test.
+    long = "a" * 400_000
+    (word,) = Doc(Vocab(), words=[f"{long}_b-c"])
+    assert token_terms(word) == (f"{long}_b-c", long, "b", "c")
 
 
 def test_terms_are_lower_case_and_composed(made: Terms) -> None:

@@ -42,7 +42,7 @@ _TOOL = [
 ]
 _MARKED = re.compile("\ue200([^\ue200\ue201]*)\ue201")
 _NAMES = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_SOURCE = re.compile(r"[ \t]*【\d+(?::\d+)?†[^】\n]*】")
+_SOURCE = re.compile(r"(?<![ \t])[ \t]*【\d+(?::\d+)?†[^】\n]*】")
 
 
 def looks_like(item: Mapping[str, Any]) -> bool:

@@ -30,7 +30,8 @@ __all__ = ["looks_like", "turns"]
 
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 _UNSUPPORTED = re.compile(
-    r"\s*```\s*\n\s*This block is not supported on your current device yet\.\s*```\s*"
+    r"(?:(?<!\s)\s+)?```[^\S\n]*\n"
+    r"\s*This block is not supported on your current device yet\.\s*```\s*"
 )
 
 

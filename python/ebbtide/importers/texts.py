@@ -116,12 +116,15 @@ def joined(pieces: Iterable[tuple[str, bool]]) -> str:
     Args:
         pieces: Text, and whether it is a mark.
     """
-    result, after_mark = "", False
+    result: list[str] = []
+    after_mark = False
     for text, is_mark in pieces:
         if text := text.strip() if is_mark else text:
-            between = "" if not result else " " if is_mark or after_mark else "\n"
-            result, after_mark = f"{result}{between}{text}", is_mark
-    return result
+            if result:
+                result.append(" " if is_mark or after_mark else "\n")
+            result.append(text)
+            after_mark = is_mark
+    return "".join(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,8 @@ _KEPT = {ord(" "): "\ufdd0", ord("\n"): "\ufdd1", ord("\t"): "\ufdd2"}
 _FREED = {ord(mark): chr(space) for space, mark in _KEPT.items()}
 _RUN = re.compile(r"\s+")
 _TAG = re.compile(r"<[^<>]*>")
-_BREAKS = re.compile(r" *(?:\n *)+")
+_BREAKS = re.compile(r"(?<! ) *(?:\n *)+")
+"""From the first space of a run, so that a long run without a break is read once."""
 _BARE_ITEM = re.compile(r"\n- ?\n")
 """A list item that begins with a block of its own."""
 _UNSEEN = frozenset(["script", "style", "template", "head"])

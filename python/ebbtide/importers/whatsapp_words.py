@@ -30,7 +30,7 @@ _MEDIA = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _EDITED = re.compile(
-    rf"\s*{_LRM}?<(?:This message was edited|Diese Nachricht wurde bearbeitet|"
+    rf"(?<!\s)\s*{_LRM}?<(?:This message was edited|Diese Nachricht wurde bearbeitet|"
     r"Se editó este mensaje|Este mensaje fue editado|Ce message a été modifié|"
     r"(?:Esta )?[Mm]ensagem (?:foi )?editada|Questo messaggio è stato modificato|"
     r"Dit bericht is bewerkt|Bericht bewerkt|Данное сообщение изменено|Сообщение изменено|"
