@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -60,7 +60,7 @@ class DaskEngine:
         self._scheduler = scheduler
         self._workers = workers
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Done | Lost]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Done | Lost, None, None]:
         """Make parts of tasks; see :class:`~ebbtide.distributed.engines.Engine`.
 
         Raises:

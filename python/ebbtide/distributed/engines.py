@@ -7,7 +7,7 @@ became of each in the order in which they end.
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -33,7 +33,7 @@ class Lost:
 class Engine(Protocol):
     """What makes batches."""
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Done | Lost]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Done | Lost, None, None]:
         """Make parts of tasks.
 
         Closing the iterator, or an exception in it, ends what is under way.
@@ -53,7 +53,7 @@ class Engine(Protocol):
 class Here:
     """This process, one batch after the other."""
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Done | Lost]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Done | Lost, None, None]:
         """Make parts of tasks; see :class:`Engine`."""
         for task in tasks:
             yield perform(task)
@@ -70,7 +70,7 @@ class LocalEngine:
         """Start no process yet; ``workers`` is how many."""
         self._workers = workers
 
-    def run(self, tasks: Iterable[Task]) -> Iterator[Done | Lost]:
+    def run(self, tasks: Iterable[Task]) -> Generator[Done | Lost, None, None]:
         """Make parts of tasks; see :class:`Engine`."""
         waiting = iter(tasks)
         with closing(_Lanes(self._workers)) as lanes:

@@ -329,8 +329,7 @@ class _Run:
         told(done, len(self._sources))
         if len(self._kept) == len(self._batches):
             return
-        results: Any = engine.run(self._tasks(by_path))
-        with closing(results):
+        with closing(engine.run(self._tasks(by_path))) as results:
             for result in results:
                 if isinstance(result, Lost):
                     self._give_up(result.task)

@@ -13,8 +13,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ebbtide import _core
 from ebbtide.config import Config
@@ -31,6 +32,9 @@ from ebbtide.files import read_json, write_json
 from ebbtide.inputs import filters_for_core, query_moment
 from ebbtide.memory import Memory
 from ebbtide.opened import open_handle
+
+if TYPE_CHECKING:
+    from ebbtide.analysis.analyser import Analyser
 
 __all__ = ["METRICS", "Outcome", "compare"]
 
@@ -257,7 +261,11 @@ _questions: dict[tuple[Any, ...], tuple[Any, ...]] = {}
 
 
 def _read_question(
-    analyser: Any, text: str, moment: Any, speakers: tuple[str, ...], bare: bool
+    analyser: Analyser,
+    text: str,
+    moment: datetime | None,
+    speakers: tuple[str, ...],
+    bare: bool,
 ) -> tuple[Any, ...]:
     key = (analyser.fingerprint, text, moment, speakers, bare)
     if key not in _questions:
