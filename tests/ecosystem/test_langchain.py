@@ -9,8 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    HumanMessageChunk,
+    SystemMessage,
+    ToolMessage,
+    ToolMessageChunk,
+)
 from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from ebbtide import Config, InputError, Memory
 from ebbtide.adapters.langchain import EbbtideChatMessageHistory, EbbtideRetriever
@@ -52,6 +64,63 @@ def test_messages_come_back_as_they_were(memory: Memory) -> None:
     assert turns[2].text == "And this is my cup."
     assert turns[3].text == 'order({"what": "tea"})'
     assert turns[1].utc == clock()
+
+
+def test_roles_do_not_depend_on_how_a_message_came(memory: Memory) -> None:
+    history = EbbtideChatMessageHistory(memory, "s1", clock=clock)
+    messages: list[BaseMessage] = [
+        HumanMessageChunk("Tea?"),
+        AIMessageChunk("Green."),
+        ToolMessageChunk("Ordered.", tool_call_id="1"),
+        ChatMessage("Coffee?", role="Human"),
+        ChatMessage("Black.", role="assistant"),
+        ChatMessage("Cut.", role="director"),
+        HumanMessage("Water.", name=""),
+    ]
+    history.add_messages(messages)
+    assert history.messages == messages
+    assert [(turn.role, turn.speaker) for turn in memory.turns()] == [
+        ("user", None),
+        ("assistant", None),
+        ("tool", None),
+        ("user", None),
+        ("assistant", None),
+        ("director", None),
+        ("user", None),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is deprecated")
+def test_an_answer_that_was_streamed_is_the_assistants(memory: Memory) -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage("Green tea it is.")]))
+    chain = RunnableWithMessageHistory(
+        model, lambda session_id: EbbtideChatMessageHistory(memory, session_id)
+    )
+    config: Any = {"configurable": {"session_id": "s1"}}
+    said = [part.content for part in chain.stream([HumanMessage("Tea?")], config=config)]
+    assert "".join(said) == "Green tea it is."
+    assert [(turn.role, turn.text) for turn in memory.turns()] == [
+        ("user", "Tea?"),
+        ("assistant", "Green tea it is."),
+    ]
+
+
+def test_arguments_of_tools_are_read_as_they_are(memory: Memory) -> None:
+    history = EbbtideChatMessageHistory(memory, "s1", clock=clock)
+    calls = [{"name": "find", "args": {"what": "café"}, "id": "1"}]
+    history.add_message(AIMessage("", tool_calls=calls))
+    assert memory.get(0).text == 'find({"what": "café"})'
+    odd = [{"name": "find", "args": {"when": clock()}, "id": "2"}]
+    with pytest.raises(InputError, match="JSON"):
+        history.add_message(AIMessage("", tool_calls=odd))
+
+
+def test_long_questions_are_cut(memory: Memory) -> None:
+    memory.add("I drink green tea.")
+    retriever = EbbtideRetriever(memory=memory)
+    assert [doc.id for doc in retriever.invoke("tea " * 20_000)] == ["0"]
+    with pytest.raises(InputError, match="question"):
+        retriever.invoke(" " * 20_001)
 
 
 def test_sessions_stay_apart_and_are_cleared_alone(memory: Memory) -> None:

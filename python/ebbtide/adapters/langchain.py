@@ -8,7 +8,7 @@ from typing import Any
 
 from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.sessions import clear_session, session_turns
-from ebbtide.adapters.texts import parts_text, stored_text
+from ebbtide.adapters.texts import parts_text, question_for, stored_text
 from ebbtide.extras import MissingExtraError
 from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
@@ -21,8 +21,11 @@ try:
     from langchain_core.messages import (
         AIMessage,
         BaseMessage,
+        ChatMessage,
+        FunctionMessage,
         HumanMessage,
         SystemMessage,
+        ToolMessage,
         message_to_dict,
         messages_from_dict,
     )
@@ -32,8 +35,17 @@ except ImportError as error:
 
 __all__ = ["EbbtideChatMessageHistory", "EbbtideRetriever"]
 
-_ROLES = {"human": "user", "ai": "assistant", "function": "tool"}
-"""Roles by LangChain's type of message, where they have other names."""
+_KINDS: tuple[tuple[type[BaseMessage], str], ...] = (
+    (HumanMessage, "user"),
+    (AIMessage, "assistant"),
+    (SystemMessage, "system"),
+    (ToolMessage, "tool"),
+    (FunctionMessage, "tool"),
+)
+"""Roles by LangChain's kinds of message; the chunks of a stream are of these kinds too."""
+
+_NAMED = {"human": "user", "ai": "assistant", "function": "tool", "developer": "system"}
+"""Roles by the names that a message of any role may give, where we have others."""
 
 _PLAIN: dict[str, type[BaseMessage]] = {
     "user": HumanMessage,
@@ -68,7 +80,10 @@ class EbbtideRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
         found = self.memory.retrieve(
-            query, limit=self.k, filters=self.filters, query_time=self.query_time
+            question_for(self.memory, query),
+            limit=self.k,
+            filters=self.filters,
+            query_time=self.query_time,
         )
         return [_document(item) for item in found if item.confidence >= self.min_confidence]
 
@@ -118,17 +133,30 @@ class EbbtideChatMessageHistory(BaseChatMessageHistory):
     def _turn(self, message: BaseMessage) -> Turn:
         text = parts_text(message.content)
         if isinstance(message, AIMessage) and message.tool_calls:
-            calls = (f"{call['name']}({json.dumps(call['args'])})" for call in message.tool_calls)
+            calls = (f"{call['name']}({_written(call['args'])})" for call in message.tool_calls)
             text = "\n".join([*([text] if text else []), *calls])
         most = self._memory.config["limits"]["max_turn_chars"]
         return Turn(
             text=stored_text(text, f"[{message.type}]", most=most),
-            role=_ROLES.get(message.type, message.type),
-            speaker=message.name,
+            role=_role(message),
+            speaker=message.name or None,
             timestamp=self._clock(),
             session_id=self.session_id,
             metadata={"langchain": message_to_dict(message)},
         )
+
+
+def _role(message: BaseMessage) -> str:
+    for kind, role in _KINDS:
+        if isinstance(message, kind):
+            return role
+    name = (message.role if isinstance(message, ChatMessage) else "") or message.type
+    return _NAMED.get(name.lower(), name)
+
+
+def _written(arguments: Any) -> str:
+    """A tool call's arguments, their letters as they are: what is escaped answers no question."""
+    return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def _document(item: RetrievedEvidence) -> Document:

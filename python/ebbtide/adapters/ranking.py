@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ebbtide.adapters.texts import question_for
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
@@ -27,7 +28,7 @@ def ranked(
 
     Args:
         memory: The memory.
-        question: The question.
+        question: The question; one that is too long is read as far as the memory does.
         metadata: Fields that must be equal.
 
     Yields:
@@ -37,6 +38,7 @@ def ranked(
     seen: set[int | None] = set()
     known: dict[tuple[str, str, str | None], float] = {}
     limit = _FIRST
+    question = question_for(memory, question)
     while True:
         found = memory.retrieve(question, limit=limit, filters={"metadata": dict(metadata)})
         for item in found:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ebbtide import _core
+from ebbtide.memory import Memory
 
-__all__ = ["leaves", "parts_text", "stored_text"]
+__all__ = ["leaves", "parts_text", "question_for", "stored_text"]
 
 
 def stored_text(text: str, otherwise: str, *, most: int) -> str:
@@ -24,6 +25,17 @@ def stored_text(text: str, otherwise: str, *, most: int) -> str:
     """
     text = _core.without_rendered(text) if "=== END OF MEMORY ===" in text else text
     return text[:most] if text.strip() else otherwise
+
+
+def question_for(memory: Memory, question: str) -> str:
+    """A question as far as a memory reads one.
+
+    Who asks through another library often hands on what a user wrote, whatever its length.
+    """
+    most = memory.config["limits"]["max_query_chars"]
+    if not isinstance(question, str) or len(question) <= most:
+        return question  # the memory says what is wrong with it
+    return question.strip()[:most]
 
 
 def parts_text(content: Any) -> str:
