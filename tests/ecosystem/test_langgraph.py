@@ -104,6 +104,28 @@ def test_filters_limit_and_offset(store: EbbtideStore) -> None:
         store.search(ANA, filter={"n": {"$in": [1]}})
 
 
+def test_filters_compare_lists_as_they_come_back(store: EbbtideStore) -> None:
+    store.put(ANA, "k", {"tags": ("a", "b"), "parts": [{"n": 1, "text": "Tea."}, {"n": 5}]})
+    same: list[dict[str, Any]] = [
+        {"tags": ("a", "b")},
+        {"tags": ["a", "b"]},
+        {"tags": {"$eq": ("a", "b")}},
+        {"parts": [{"n": 1}, {"n": {"$gt": 4}}]},
+    ]
+    others: list[dict[str, Any]] = [
+        {"tags": ("a",)},
+        {"tags": ["b", "a"]},
+        {"tags": {"$ne": ("a", "b")}},
+        {"parts": [{"n": 1}]},
+        {"parts": [{"n": 1}, {"n": {"$gt": 5}}]},
+        {"missing": []},
+    ]
+    for wanted in same:
+        assert keys(store.search(ANA, filter=wanted)) == ["k"], wanted
+    for wanted in others:
+        assert keys(store.search(ANA, filter=wanted)) == [], wanted
+
+
 def test_a_large_namespace_is_found_whole_and_once(stub: Config, store_path: Path) -> None:
     names = [f"k{n}" for n in range(300)]
     with EbbtideStore.open(store_path, config=stub) as store:
@@ -146,6 +168,26 @@ def test_what_is_read_of_a_value(store: EbbtideStore) -> None:
     assert store.list_namespaces() == [ANA]
 
 
+def test_an_item_of_which_nothing_is_read_has_no_rank(store: EbbtideStore) -> None:
+    store.put(ANA, "tea", {"text": "I drink green tea."})
+    store.put(ANA, "none", {"text": "Is it not indexed?"}, index=[])
+    store.put(ANA, "elsewhere", {"text": "Is it not indexed?"}, index=["title"])
+    found = store.search(ANA, query="Is it not indexed?")
+    assert [(item.key, item.score is None) for item in found] == [
+        ("tea", False),
+        ("none", True),
+        ("elsewhere", True),
+    ]
+
+
+def test_questions_as_they_come(store: EbbtideStore) -> None:
+    store.put(ANA, "tea", {"text": "I drink green tea."})
+    assert keys(store.search(ANA, query="tea " * 20_000)) == ["tea"]
+    assert keys(store.search(ANA, query=" ")) == keys(store.search(ANA, query="")) == ["tea"]
+    with pytest.raises(InputError, match="query"):
+        store.search(ANA, query=5)  # type: ignore[arg-type]
+
+
 def test_values_come_back_as_they_were(store: EbbtideStore) -> None:
     rendered = "=== RELEVANT MEMORY ===\n=== END OF MEMORY ===\n"
     values: list[dict[str, Any]] = [
@@ -174,8 +216,9 @@ def test_namespaces_are_listed(store: EbbtideStore) -> None:
         with pytest.raises(InvalidNamespaceError):
             store.put(wrong, "k", {"text": "Tea."})
     # Operations in a batch have not been looked at by anybody.
-    with pytest.raises(InvalidNamespaceError):
-        store.batch([GetOp(("users.ana",), "k")])
+    for unseen in (("users.ana",), (5,)):
+        with pytest.raises(InvalidNamespaceError):
+            store.batch([GetOp(unseen, "k")])  # type: ignore[arg-type]
 
 
 def test_time_to_live(store_path: Path, cheap: Config, clock: Clock) -> None:

@@ -11,6 +11,7 @@ from ebbtide.adapters.ranking import ranked
 from ebbtide.adapters.texts import leaves, stored_text
 from ebbtide.errors import InputError
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
 from ebbtide.messages import shown
 from ebbtide.types import Turn
@@ -117,12 +118,12 @@ class Items:
         if old is not None:
             created = (self._memory.get(old).metadata or {})["created"]
         if not indexed:
-            text = _UNREAD
+            text = ""
         elif text is None:
             text = leaves(value)
-        most = self._memory.config["limits"]["max_turn_chars"]
+        text = stored_text(text, "", most=self._memory.config["limits"]["max_turn_chars"])
         self._memory.add(
-            stored_text(text, _UNREAD, most=most),
+            text or _UNREAD,
             timestamp=now,
             metadata={
                 "key": key,
@@ -130,7 +131,8 @@ class Items:
                 "created": created,
                 "updated": now.isoformat(),
                 "ttl": lasting,
-                "indexed": indexed,
+                # One in which nothing can be read must not be ranked by what stands for it.
+                "indexed": bool(text),
             },
         )
         # The new one is there before the old one goes: no moment without the item.
@@ -169,7 +171,7 @@ class Items:
         return found
 
     def _ranked(self, query: str | None) -> Iterator[tuple[Turn, float | None]]:
-        if not query or not query.strip():
+        if query is None or not checked_text("query", query).strip():
             yield from ((turn, None) for turn in self._memory.turns())
             return
         yield from ranked(self._memory, query, {"indexed": True})
@@ -213,6 +215,9 @@ def _end(used: datetime, ttl: Any) -> datetime | None:
 
 def fits(value: Any, wanted: Any) -> bool:
     """Whether a value matches a filter: equal, or every operator or field in it does."""
+    if isinstance(wanted, list | tuple):
+        same = isinstance(value, list) and len(value) == len(wanted)
+        return same and all(map(fits, value, wanted))
     if not isinstance(wanted, Mapping):
         return bool(value == wanted)
     if any(str(key).startswith("$") for key in wanted):
@@ -222,11 +227,18 @@ def fits(value: Any, wanted: Any) -> bool:
     return all(fits(value.get(key), other) for key, other in wanted.items())
 
 
+def _stored(value: Any) -> Any:
+    """A value as it comes back from the store, where no tuple is."""
+    if isinstance(value, Mapping):
+        return {key: _stored(item) for key, item in value.items()}
+    return [_stored(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _compare(value: Any, operator: str, other: Any) -> bool:
     if operator == "$eq":
-        return bool(value == other)
+        return bool(value == _stored(other))
     if operator == "$ne":
-        return bool(value != other)
+        return bool(value != _stored(other))
     if operator not in _ORDERS:
         message = f"no filter operator {operator!r}; there are $eq, $ne, {', '.join(_ORDERS)}"
         raise ValueError(message)

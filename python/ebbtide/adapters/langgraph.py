@@ -159,8 +159,9 @@ class EbbtideStore(Closing, BaseStore):
             return
         value = dict(op.value)
         text: str | None = None
-        fields = self._fields if op.index is None else op.index
-        if fields:
+        # An item may name no field at all, and is not read then, as with False.
+        fields = (self._fields or None) if op.index is None else op.index
+        if isinstance(fields, list | tuple):
             text = "\n".join(t for path in fields for t in get_text_at_path(value, path))
         items = self._items(op.namespace, now, create=True)
         assert items is not None
@@ -204,7 +205,9 @@ class EbbtideStore(Closing, BaseStore):
 
 def _name(namespace: tuple[str, ...]) -> str:
     """The name of the memory that holds a namespace; its labels can be read back from it."""
-    if not namespace or any(not label or "." in label for label in namespace):
+    if not namespace or any(
+        not isinstance(label, str) or not label or "." in label for label in namespace
+    ):
         message = f"a namespace needs labels, and none may be empty or hold a period: {namespace}"
         raise InvalidNamespaceError(message)
     return NAME + ".".join(namespace)
