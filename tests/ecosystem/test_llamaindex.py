@@ -61,6 +61,20 @@ def test_long_messages_are_cut_and_no_other_is_lost(stub: Config) -> None:
         assert [turn.text for turn in memory.turns()] == ["Before.", "I drink gree", "After."]
 
 
+def test_half_a_pair_costs_no_message(memory: Memory) -> None:
+    block = EbbtideMemoryBlock(memory=memory)
+    cut = "I drink tea \ud83c"  # an emoji that was cut in two
+    asyncio.run(block.aput([said("Before."), said(cut), said("After.")]))
+    assert [turn.text for turn in memory.turns()] == ["Before.", "I drink tea \ufffd", "After."]
+    assert "I drink tea" in asyncio.run(block.aget([said("What do I drink \ud83c?")]))
+
+
+def test_roles(memory: Memory) -> None:
+    block = EbbtideMemoryBlock(memory=memory)
+    asyncio.run(block.aput([said(f"I am {role.value}.", role.value) for role in MessageRole]))
+    assert {turn.role for turn in memory.turns()} == {"system", "user", "assistant", "tool"}
+
+
 def test_in_a_chat_memory(store_path: Path) -> None:
     with Memory.open(store_path) as memory:  # with the real models
         block = EbbtideMemoryBlock(memory=memory, max_tokens=200)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from ebbtide.adapters.clock import Clock, utc_now
-from ebbtide.adapters.texts import stored_text
+from ebbtide.adapters.texts import question_for, stored_text
 from ebbtide.extras import MissingExtraError
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
@@ -20,7 +20,12 @@ except ImportError as error:
 
 __all__ = ["EbbtideMemoryBlock"]
 
-_ROLES = {"chatbot": "assistant", "model": "assistant", "function": "tool"}
+_ROLES = {
+    "chatbot": "assistant",
+    "model": "assistant",
+    "function": "tool",
+    "developer": "system",
+}
 """Roles by LlamaIndex's, where they have other names."""
 
 
@@ -48,12 +53,12 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
     clock: Clock = Field(default=utc_now, exclude=True, description="The time of a message.")
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        question = _question(messages or [])[: self.memory.config["limits"]["max_query_chars"]]
+        question = _whole(_question(messages or []))
         if not question.strip():
             return ""
         return await asyncio.to_thread(
             self.memory.render_context,
-            question,
+            question_for(self.memory, question),
             max_tokens=self.max_tokens,
             include_active=self.include_active,
             filters=self.filters,
@@ -67,7 +72,7 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
     def _turn(self, message: ChatMessage) -> Turn | None:
         session_id = message.additional_kwargs.get("session_id")
         most = self.memory.config["limits"]["max_turn_chars"]
-        text = stored_text(message.content or "", "", most=most)
+        text = stored_text(_whole(message.content or ""), "", most=most)
         if not text:
             return None
         role = str(message.role.value)
@@ -77,6 +82,15 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
             timestamp=self.clock(),
             session_id=None if session_id is None else str(session_id),
         )
+
+
+def _whole(text: str) -> str:
+    """The text, with a mark where half of a pair stands alone.
+
+    A message that was cut within an emoji has such a half. Refused, it would be lost, and
+    those that leave the short-term memory with it: nobody hands them in again.
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _question(messages: list[ChatMessage]) -> str:
