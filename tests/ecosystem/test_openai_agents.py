@@ -77,6 +77,59 @@ def test_items_come_back_as_they_were(memory: Memory) -> None:
     assert len(memory) == 1
 
 
+def test_settings_as_a_mapping(memory: Memory) -> None:
+    session = EbbtideSession("s1", memory, session_settings={"limit": 2})
+
+    async def main() -> Any:
+        await session.add_items([{"role": "user", "content": f"Item {n}."} for n in range(4)])
+        assert len(await session.get_items()) == 2
+        settings = RunConfig(tracing_disabled=True)
+        agent = Agent(name="Echo", model=Echo())
+        done = await Runner.run(agent, "And now?", session=session, run_config=settings)
+        return done.final_output
+
+    assert asyncio.run(main()) == "3 items, first: Item 2."
+
+
+@pytest.mark.parametrize("call", ["add_items", "pop_item", "clear_session"])
+def test_a_change_that_is_cancelled_is_done_when_the_caller_hears_of_it(
+    memory: Memory, call: str
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    asyncio.run(EbbtideSession("s1", memory).add_items(ITEMS[:1]))
+    original = {"add_items": "add_many", "pop_item": "delete", "clear_session": "forget"}[call]
+    change = getattr(memory, original)
+
+    def slowly(*given: Any, **named: Any) -> Any:
+        begun.set()
+        assert go_on.wait(60)
+        return change(*given, **named)
+
+    async def main() -> list[Any]:
+        session = EbbtideSession("s1", memory)
+        given = [ITEMS[1:2]] if call == "add_items" else []
+        task = asyncio.ensure_future(getattr(session, call)(*given))
+        await asyncio.to_thread(begun.wait, 60)
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert not task.done()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await session.get_items()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, original, slowly)
+        try:
+            left = asyncio.run(main())
+        finally:
+            go_on.set()
+    assert left == (ITEMS[:2] if call == "add_items" else [])
+
+
 def test_items_are_popped_once_each(memory: Memory) -> None:
     texts = [f"Item {n}." for n in range(8)]
     asyncio.run(

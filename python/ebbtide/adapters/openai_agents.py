@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar, cast
 
 from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.sessions import clear_session, session_turns
@@ -23,6 +23,9 @@ except ImportError as error:
 
 __all__ = ["EbbtideSession"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 _SPOKEN = ("user", "assistant", "system", "developer")
 
 
@@ -30,7 +33,8 @@ class EbbtideSession(SessionABC):
     """The items of one session, kept in a memory that can be asked about all sessions.
 
     Items come back as they were, tool calls and their outputs included. What was said in
-    them is read like any turn, so ``memory.retrieve`` finds it.
+    them is read like any turn, so ``memory.retrieve`` finds it. A call that changes the
+    session and is cancelled ends once it is done, so that the next one finds it whole.
     """
 
     def __init__(
@@ -38,7 +42,7 @@ class EbbtideSession(SessionABC):
         session_id: str,
         memory: Memory,
         *,
-        session_settings: SessionSettings | None = None,
+        session_settings: SessionSettings | dict[str, Any] | None = None,
         clock: Clock | None = None,
     ) -> None:
         """A session.
@@ -46,13 +50,16 @@ class EbbtideSession(SessionABC):
         Args:
             session_id: Its id.
             memory: The open memory; it stays the caller's to close.
-            session_settings: The SDK's settings, such as how many items a run gets.
+            session_settings: The SDK's settings, such as how many items a run gets; a
+                mapping of them will do, as for the SDK's own sessions.
             clock: Gives the time of an item; the system's by default.
 
         Raises:
             InputError: If the id is no text.
         """
         self.session_id = checked_text("session_id", session_id)
+        if isinstance(session_settings, dict):
+            session_settings = SessionSettings(**session_settings)
         self.session_settings = session_settings
         self._memory = memory
         self._clock = clock or utc_now
@@ -76,15 +83,15 @@ class EbbtideSession(SessionABC):
             InputError: Naming the item that is unusable; those before it were kept.
         """
         turns = [self._turn(cast("Mapping[str, Any]", item)) for item in items]
-        await asyncio.to_thread(self._memory.add_many, turns)
+        await _settled(self._memory.add_many, turns)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Erase the newest item and return it; None where there is none."""
-        return await asyncio.to_thread(self._pop)
+        return await _settled(self._pop)
 
     async def clear_session(self) -> None:
         """Erase the session's items."""
-        await asyncio.to_thread(clear_session, self._memory, self.session_id)
+        await _settled(clear_session, self._memory, self.session_id)
 
     def _pop(self) -> TResponseInputItem | None:
         for turn in reversed(session_turns(self._memory, self.session_id)):
@@ -108,6 +115,25 @@ class EbbtideSession(SessionABC):
             session_id=self.session_id,
             metadata={"openai": item},
         )
+
+
+async def _settled(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    """Work in a thread, waited for although the caller is cancelled.
+
+    The SDK puts a session right after a run that was cancelled: what goes on meanwhile
+    would come in between.
+    """
+    done = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    cancelled: asyncio.CancelledError | None = None
+    while not done.done():
+        try:
+            await asyncio.wait({done})
+        except asyncio.CancelledError as error:
+            cancelled = cancelled or error
+    if cancelled is not None:
+        done.exception()  # the caller is gone; nobody else asks what became of it
+        raise cancelled
+    return done.result()
 
 
 def _said(item: Mapping[str, Any]) -> tuple[str, str]:
