@@ -58,6 +58,57 @@ def test_add_search_get(memory: Memory) -> None:
     assert every == memory.search("tea?", user_id="ana")
 
 
+def test_messages_without_content_are_passed_over(memory: Memory) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "order", "arguments": "tea"}}
+    picture = {"type": "image_url", "image_url": {"url": "x"}}
+    added = memory.add(
+        [
+            {"role": "user", "content": "Tea, please."},
+            {"role": "assistant", "content": None},
+            {"role": "assistant", "content": ""},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "user", "content": picture},
+            {"role": "user", "content": "Thanks.", "name": "Ana"},
+        ],
+        user_id="ana",
+    )["results"]
+    assert [(item["memory"], item["actor_id"]) for item in added] == [
+        ("Tea, please.", None),
+        ("order(tea)", None),
+        ("[image_url]", None),
+        ("Thanks.", "Ana"),
+    ]
+    for wrong, why in (
+        ("", "empty"),
+        ([{"role": "user"}], "text"),
+        (5, "messages"),
+        (None, "messages"),
+        ([5], "mapping"),
+    ):
+        with pytest.raises(InputError, match=why):
+            memory.add(wrong, user_id="ana")  # type: ignore[arg-type]
+    assert len(memory.get_all(user_id="ana")["results"]) == 4
+
+
+def test_what_has_no_effect_is_taken(memory: Memory) -> None:
+    memory.add("Tea.", user_id="ana", infer=False, memory_type="procedural_memory", prompt="Brief.")
+    found = memory.search("Tea?", user_id="ana", rerank=True, explain=True)
+    assert texts(found) == ["Tea."]
+
+
+def test_what_is_around_an_id_makes_no_other_user(memory: Memory) -> None:
+    memory.add("Tea.", user_id=" ana\n", run_id="r1 ")
+    assert texts(memory.get_all(user_id="ana", run_id="r1")) == ["Tea."]
+    assert texts(memory.search("Tea?", filters={"user_id": "ana "})) == ["Tea."]
+    memory.delete_all(user_id="ana ")
+    assert texts(memory.get_all(user_id="ana")) == []
+
+
+def test_long_questions_are_cut(memory: Memory) -> None:
+    memory.add("Tea.", user_id="ana")
+    assert texts(memory.search("tea " * 20_000, user_id="ana")) == ["Tea."]
+
+
 def test_scopes(memory: Memory) -> None:
     memory.add("Tea.", user_id="ana", agent_id="cook")
     memory.add("Coffee.", user_id="luis", agent_id="cook", run_id="r1")
@@ -290,8 +341,9 @@ def test_what_is_refused(memory: Memory) -> None:
         memory.search("tea?", filters={"topic": "tea"})
     with pytest.raises(InputError, match="blank"):
         memory.delete_all(user_id=" ")
-    with pytest.raises(InputError, match="equality"):
-        memory.search("tea?", user_id="ana", filters={"n": {"gt": 1}})
+    for operator in ({"n": {"gt": 1}}, {"OR": [{"n": 1}]}, {"$or": [{"n": 1}]}, {"n": "*"}):
+        with pytest.raises(InputError, match="equality"):
+            memory.search("tea?", user_id="ana", filters=operator)
     with pytest.raises(InputError, match="top_k"):
         memory.get_all(user_id="ana", top_k=0)
     for wrong in ("0.5", True):

@@ -23,6 +23,7 @@ from ebbtide.adapters.mem0_shapes import (
     id_of,
     is_current,
     least_of,
+    messages_of,
     metadata_of,
     number_of,
     own_removed,
@@ -88,9 +89,11 @@ class Memory(Closing):
         run_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         infer: bool = True,
+        memory_type: str | None = None,
+        prompt: str | None = None,
         timestamp: Any = None,
     ) -> dict[str, Any]:
-        """Store messages, those of the system left out.
+        """Store messages, those of the system and those without content left out.
 
         Args:
             messages: A text of the user, or messages with ``role`` and ``content``.
@@ -99,24 +102,26 @@ class Memory(Closing):
             run_id: Of which run; the session of the turns.
             metadata: Kept with each, and what filters compare.
             infer: Has no effect: nothing is inferred, and nothing needs to be.
+            memory_type: Has no effect, as no summary is made.
+            prompt: Has no effect, as no model is asked.
             timestamp: When it was said, where a message has no ``timestamp`` of its own;
                 now by default.
 
         Returns:
-            ``{"results": [{"id", "memory", "event": "ADD", "role"}]}``.
+            ``{"results": [{"id", "memory", "event": "ADD", "actor_id", "role"}]}``.
 
         Raises:
             InputError: If no id is given, or a message is unusable; those before it
                 were kept.
         """
         scope = scope_of(user_id, agent_id, run_id, None)
-        given: Sequence[Any] = [messages] if isinstance(messages, str | Mapping) else list(messages)
+        given = messages_of(messages)
         name, value = next(iter(scope.items()))
         results: list[dict[str, Any]] = []
         with self._lock:
             memory = self._memory(f"{NAME}{name}={value}")
             for message in given:
-                turn = turn_from({"content": message} if isinstance(message, str) else message)
+                turn = turn_from(message)
                 if turn.role == "system":
                     continue
                 fields = {**own_removed(metadata or {}), **scope, "mem0": {}}
@@ -125,7 +130,7 @@ class Memory(Closing):
                 stored = self._store_turn(memory, turn, fields, timestamp)
                 if stored is not None:
                     item = {"id": id_of(memory, stored), "memory": stored.text, "event": "ADD"}
-                    results.append({**item, "role": stored.role})
+                    results.append({**item, "actor_id": stored.speaker, "role": stored.role})
         return {"results": results}
 
     def search(
@@ -139,6 +144,8 @@ class Memory(Closing):
         top_k: int = 20,
         limit: int | None = None,
         threshold: float | None = 0.0,
+        rerank: bool = False,
+        explain: bool = False,
     ) -> dict[str, Any]:
         """Memories that answer a question, best first.
 
@@ -151,6 +158,8 @@ class Memory(Closing):
             top_k: How many at most.
             limit: The older name of ``top_k``.
             threshold: Least score, if any.
+            rerank: Has no effect: results are always ranked anew.
+            explain: Has no effect: ``trace`` of the memory itself explains.
         """
         scope = scope_of(user_id, agent_id, run_id, filters)
         wanted, least = wanted_of(top_k, limit), least_of(threshold)

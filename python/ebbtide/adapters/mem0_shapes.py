@@ -18,6 +18,7 @@ __all__ = [
     "id_of",
     "is_current",
     "least_of",
+    "messages_of",
     "metadata_of",
     "number_of",
     "own_removed",
@@ -36,6 +37,36 @@ NAME = "mem0:"
 _SCOPES = ("user_id", "agent_id", "run_id")
 _OWN = (*_SCOPES, "actor_id", "mem0")
 """Fields of a turn's metadata that are not the caller's."""
+
+
+def messages_of(messages: Any) -> list[Mapping[str, Any]]:
+    """The messages of a call, each with its content in a form of ours.
+
+    Those whose content is empty, as an assistant's may be, are passed over, as mem0 does.
+
+    Raises:
+        InputError: If there are none to be had from it.
+    """
+    if isinstance(messages, str):
+        return [{"content": messages}]
+    given = [messages] if isinstance(messages, Mapping) else messages
+    if not isinstance(given, Iterable):
+        message = f"messages must be a text, a message or a list, not {type(messages).__name__}"
+        raise InputError(message, "input.field")
+    found = ({"content": item} if isinstance(item, str) else item for item in given)
+    return [_with_parts(item) for item in found if not _is_silent(item)]
+
+
+def _is_silent(item: Any) -> bool:
+    if not isinstance(item, Mapping) or item.get("tool_calls") or item.get("text") is not None:
+        return False
+    return item.get("content", item) in (None, "", [])
+
+
+def _with_parts(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """mem0 takes one part of a content, such as a picture, without a list around it."""
+    content = item.get("content") if isinstance(item, Mapping) else None
+    return {**item, "content": [content]} if isinstance(content, Mapping) else item
 
 
 def scope_of(
@@ -57,8 +88,10 @@ def scope_of(
     for key, value in ids.items():
         if not isinstance(value, str) or not value.strip():
             raise InputError(f"{key} must be a text that is not blank", "input.field")
+        ids[key] = value.strip()  # as mem0 does: what is around a name makes no other user
     for key, value in merged.items():
-        if isinstance(value, Mapping) or key in ("AND", "OR", "NOT") or value == "*":
+        operator = key in ("AND", "OR", "NOT") or str(key).startswith("$")
+        if operator or isinstance(value, Mapping) or value == "*":
             message = f"filter {shown(key)} is an operator; filters here compare for equality"
             raise InputError(message, "input.field")
     return {**ids, **{key: value for key, value in merged.items() if key not in ids}}
