@@ -225,6 +225,47 @@ def test_ids_come_as_models_write_them(
     assert [turn.text for turn in memory.turns()] == ["I live in Porto."]
 
 
+def test_what_is_left_blank_is_not_given(server: MCPServer[Any], memory: Memory) -> None:
+    blank = {"role": "", "speaker": "", "timestamp": " ", "session_id": "", "external_id": ""}
+
+    async def main() -> list[str]:
+        async with Client(server) as client:
+            for text in ("I live in Porto.", "I drink tea."):
+                stored = await client.call_tool("remember", {"text": text, "metadata": "", **blank})
+                assert data(stored)["stored"]
+            asked = {"speaker": "", "session_id": "", "since": "", "until": "", "query_time": ""}
+            found = await client.call_tool("recall", {"question": "What do I drink?", **asked})
+            named = {"interaction_id": 0, "external_id": ""}
+            for tool in ("explain", "history", "forget"):
+                assert not (await client.call_tool(tool, named)).is_error
+            block = {"question": "What do I drink?", "max_tokens": "", "query_time": ""}
+            assert not (await client.call_tool("context", block)).is_error
+            return [turn["text"] for turn in data(found)["turns"]]
+
+    assert asyncio.run(main())[0] == "I drink tea."
+    (turn,) = memory.turns()
+    assert (turn.role, turn.speaker, turn.session_id, turn.external_id, turn.metadata) == (
+        "user",
+        None,
+        None,
+        None,
+        None,
+    )
+    assert turn.timestamp == "2024-06-01T09:00:00+00:00"
+
+
+def test_a_resource_says_why_it_cannot_be_read(server: MCPServer[Any], memory: Memory) -> None:
+    memory.close()
+
+    async def main() -> None:
+        async with Client(server) as client:
+            for address in ("memory://stats", "memory://turns/0"):
+                with pytest.raises(MCPError, match="closed"):
+                    await client.read_resource(address)
+
+    asyncio.run(main())
+
+
 def test_resources(server: MCPServer[Any], memory: Memory) -> None:
     memory.add("I live in Porto.")
 

@@ -57,17 +57,32 @@ def _no_truth(value: Any) -> Any:
     return value
 
 
+def _unless_blank(value: Any) -> Any:
+    """Models write "" for what they have nothing to say about.
+
+    Taken at its word, it would be an id that all their turns share, and none but the first
+    of them would be stored.
+    """
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+def _role(value: Any) -> Any:
+    return "user" if _unless_blank(value) is None else value
+
+
+_Text = Annotated[str | None, BeforeValidator(_unless_blank)]
 _Id = Annotated[
     int | None,
     BeforeValidator(_no_truth),
+    BeforeValidator(_unless_blank),
     Field(description="The turn's interaction_id, as recall and remember give it."),
 ]
-_ExternalId = Annotated[str | None, Field(description="Or the turn's external_id.")]
-_Speaker = Annotated[str | None, Field(description="Only turns of this speaker.")]
-_Since = Annotated[str | None, Field(description="Only turns from this time on, ISO 8601.")]
-_Until = Annotated[str | None, Field(description="Only turns up to this time, ISO 8601.")]
+_ExternalId = Annotated[_Text, Field(description="Or the turn's external_id.")]
+_Speaker = Annotated[_Text, Field(description="Only turns of this speaker.")]
+_Since = Annotated[_Text, Field(description="Only turns from this time on, ISO 8601.")]
+_Until = Annotated[_Text, Field(description="Only turns up to this time, ISO 8601.")]
 _AskedAt = Annotated[
-    str | None, Field(description="When it is asked, ISO 8601; else the newest turn's time.")
+    _Text, Field(description="When it is asked, ISO 8601; else the newest turn's time.")
 ]
 
 
@@ -203,7 +218,7 @@ def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
         speaker: _Speaker = None,
         since: _Since = None,
         until: _Until = None,
-        session_id: Annotated[str | None, Field(description="Only turns of this session.")] = None,
+        session_id: Annotated[_Text, Field(description="Only turns of this session.")] = None,
         query_time: _AskedAt = None,
     ) -> dict[str, Any]:
         """Find the turns that answer a question, best first, each with its confidence."""
@@ -216,7 +231,9 @@ def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
     def context(
         question: _Question,
         max_tokens: Annotated[
-            int | None, Field(description="Most tokens of the block.", ge=1)
+            Annotated[int, Field(ge=1)] | None,
+            BeforeValidator(_unless_blank),
+            Field(description="Most tokens of the block."),
         ] = None,
         query_time: _AskedAt = None,
     ) -> str:
@@ -257,16 +274,22 @@ def _add_writing(
     @_actionable
     def remember(
         text: Annotated[str, Field(description="What was said, word for word.")],
-        role: Annotated[str, Field(description="user, assistant, system or tool.")] = "user",
-        speaker: Annotated[str | None, Field(description="The speaker's name.")] = None,
+        role: Annotated[
+            str, BeforeValidator(_role), Field(description="user, assistant, system or tool.")
+        ] = "user",
+        speaker: Annotated[_Text, Field(description="The speaker's name.")] = None,
         timestamp: Annotated[
-            str | None, Field(description="When it was said, ISO 8601; now by default.")
+            _Text, Field(description="When it was said, ISO 8601; now by default.")
         ] = None,
-        session_id: Annotated[str | None, Field(description="The conversation's id.")] = None,
+        session_id: Annotated[_Text, Field(description="The conversation's id.")] = None,
         external_id: Annotated[
-            str | None, Field(description="Your own id; the same id twice is stored once.")
+            _Text, Field(description="Your own id; the same id twice is stored once.")
         ] = None,
-        metadata: Annotated[dict[str, Any] | None, Field(description="Anything else.")] = None,
+        metadata: Annotated[
+            dict[str, Any] | None,
+            BeforeValidator(_unless_blank),
+            Field(description="Anything else."),
+        ] = None,
     ) -> dict[str, Any]:
         """Store one turn of a conversation. Facts it changes are marked superseded."""
         turn: dict[str, Any] = {
@@ -300,7 +323,11 @@ def _add_resources(server: MCPServer[Any], memory: Memory | SharedMemory) -> Non
         "memory://stats", mime_type="application/json", description="The memory in numbers."
     )
     def stats() -> str:
-        return json.dumps({**memory.stats(), "digest": memory.digest()}, ensure_ascii=False)
+        try:
+            found = {**memory.stats(), "digest": memory.digest()}
+        except EbbtideError as error:
+            raise ResourceError(str(error)) from error
+        return json.dumps(found, ensure_ascii=False)
 
     @server.resource(
         "memory://turns/{interaction_id}",
