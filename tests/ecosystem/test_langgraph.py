@@ -13,7 +13,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 
-from ebbtide import Config, InputError, Memory, Store
+from ebbtide import Config, ConfigError, InputError, Memory, Store
 from ebbtide.adapters.langgraph import EbbtideStore
 
 ANA, LUIS = ("users", "ana"), ("users", "luis")
@@ -186,6 +186,16 @@ def test_questions_as_they_come(store: EbbtideStore) -> None:
     assert keys(store.search(ANA, query=" ")) == keys(store.search(ANA, query="")) == ["tea"]
     with pytest.raises(InputError, match="query"):
         store.search(ANA, query=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ltm", [{"enabled": False}, {"storage_type": "null"}])
+def test_settings_that_would_lose_items(
+    store_path: Path, cheap: Config, ltm: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match="discard"):
+        EbbtideStore.open(store_path, config=cheap.replace(ltm=ltm))
+    with EbbtideStore.open(store_path, config=cheap) as store:  # it was closed
+        store.put(ANA, "tea", {"text": "Tea."})
 
 
 def test_values_come_back_as_they_were(store: EbbtideStore) -> None:

@@ -20,6 +20,7 @@ from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.items import NAME, Items
 from ebbtide.closing import Closing
 from ebbtide.config import Config
+from ebbtide.errors import ConfigError
 from ebbtide.extras import MissingExtraError
 from ebbtide.store import Store
 
@@ -76,7 +77,17 @@ class EbbtideStore(Closing, BaseStore):
                 (``"text"``, ``"messages[*].content"``); every text in it by default.
             ttl: LangGraph's settings: ``default_ttl``, ``refresh_on_read``.
             clock: Gives the time of a call, with a zone; the system's by default.
+
+        Raises:
+            ConfigError: If its settings discard turns: items would go without a word.
         """
+        archive = store.config["ltm"]
+        if not archive["enabled"] or archive["storage_type"] == "null":
+            message = (
+                "these settings discard what leaves the active memory, and a store must keep its "
+                'items: set [ltm] enabled = true and storage_type = "sqlite"'
+            )
+            raise ConfigError(message, "config.range")
         self.ttl_config = ttl
         self._store = store
         self._fields = fields
@@ -98,8 +109,14 @@ class EbbtideStore(Closing, BaseStore):
 
         Raises:
             StoreError: As :meth:`ebbtide.Store.open`.
+            ConfigError: If the settings are unusable, or discard turns.
         """
-        return cls(Store.open(path, config=config), fields=fields, ttl=ttl, clock=clock)
+        store = Store.open(path, config=config)
+        try:
+            return cls(store, fields=fields, ttl=ttl, clock=clock)
+        except BaseException:
+            store.close()
+            raise
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry out operations in their order; each sees those before it."""
