@@ -182,16 +182,24 @@ class Memory(Reading, Closing):
             InputError: If the turn is unusable; nothing was stored.
             StoreError: If it could not be written; nothing was stored.
         """
+        turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
+        return self._added(turn, wait)
+
+    @observed("add")
+    def _add_numbered(self, turn: Turn, wait: str, numbers: list[int]) -> WriteReport:
+        """As ``add``; ``numbers`` gets the turn's id, whoever else writes meanwhile."""
+        return self._added(turn, wait, numbers)
+
+    def _added(self, turn: Turn, wait: str, numbers: list[int] | None = None) -> WriteReport:
         if wait not in ("complete", "journalled"):
             message = f'wait must be "complete" or "journalled", not {shown(wait)}'
             raise InputError(message, "input.field")
-        turn = Turn(text, role, speaker, timestamp, session_id, external_id, provenance, metadata)
         prepared = prepare(turn, max_chars=self._config["limits"]["max_turn_chars"])
         if prepared is None:
             return WriteReport()
         if wait == "journalled":
-            return self._writing.journal(prepared)
-        return self._writing.add(prepared)
+            return self._writing.journal(prepared, numbers)
+        return self._writing.add(prepared, numbers)
 
     @observed("add_many")
     def add_many(

@@ -7,13 +7,32 @@ from typing import Any
 from ebbtide.memory import Memory
 from ebbtide.types import Turn, WriteReport
 
-__all__ = ["add_and_get"]
+__all__ = ["add_and_get", "add_numbered"]
+
+
+def add_numbered(
+    memory: Memory, *, wait: str = "complete", **turn: Any
+) -> tuple[WriteReport, int | None]:
+    """Store one turn, as :meth:`Memory.add` does, and tell its interaction id.
+
+    Others may write meanwhile, into the same memory too.
+
+    Args:
+        memory: The memory.
+        wait: As for :meth:`Memory.add`.
+        turn: Its other arguments.
+
+    Returns:
+        The report, and the id; None where nothing was stored, or the memory discards what
+        leaves the active one and this turn had no place there.
+    """
+    numbers: list[int] = []
+    report = memory._add_numbered(Turn(**turn), wait, numbers)
+    return report, numbers[-1] if numbers else None
 
 
 def add_and_get(memory: Memory, **turn: Any) -> tuple[WriteReport, Turn | None]:
-    """Store one turn, as :meth:`Memory.add` does, and read it.
-
-    Nobody else may write meanwhile: the newest id is taken for the turn's own.
+    """Store one turn, as :func:`add_numbered` does, and read it.
 
     Args:
         memory: The memory.
@@ -21,11 +40,11 @@ def add_and_get(memory: Memory, **turn: Any) -> tuple[WriteReport, Turn | None]:
 
     Returns:
         The report, and the stored turn: the one known before where it is a duplicate,
-        None where nothing but a rendered block was given.
+        None where nothing was kept.
     """
-    report = memory.add(**turn)
-    if report.accepted:
-        return report, memory.get(memory.stats()["next_id"] - 1)
+    report, number = add_numbered(memory, **turn)
+    if number is not None:
+        return report, memory.get(number)
     if report.duplicates:
         return report, memory.get(external_id=turn["external_id"])
     return report, None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ebbtide.observing import observed, scrubbed
 from ebbtide.opened import closed
 from ebbtide.pipeline import (
+    BATCH,
     BackgroundFlush,
     Intake,
     analysed,
@@ -55,6 +56,7 @@ class Writing:
         # A signal's handler that closes the memory may come in while its own thread has it.
         self._background_lock = threading.RLock()
         self._stopped = False
+        self._seen: int | None = None
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
@@ -66,22 +68,29 @@ class Writing:
 
     # Taking in
 
-    def add(self, turn: Prepared) -> WriteReport:
-        """Store one turn, unless its external id is known."""
+    def add(self, turn: Prepared, numbers: list[int] | None = None) -> WriteReport:
+        """Store one turn, unless its external id is known.
+
+        Args:
+            turn: The turn.
+            numbers: Gets its interaction id; nothing where it was known or not kept.
+        """
         known = turn.external_id
         if known is not None and self._handle.knows_external(known):
             return WriteReport(duplicates=1) + self._store_batch([])
         analysis = self._analyser.analyse([text_of(turn)])[0]
-        return self._store_batch([for_core(turn, analysis, self._part.assess(turn))])
+        return self._store_batch([for_core(turn, analysis, self._part.assess(turn))], numbers)
 
     @observed("journal")
-    def journal(self, turn: Prepared) -> WriteReport:
-        """Make one turn safe, and have it analysed in the background."""
+    def journal(self, turn: Prepared, numbers: list[int] | None = None) -> WriteReport:
+        """Make one turn safe, and have it analysed in the background; as :meth:`add`."""
         self._handle.check_process()
         with self._write_lock:
             if self._stopped:  # else closing would wait for as long as turns come
                 raise closed()
-            _, report = self._handle.journal([turn])
+            given, report = self._handle.journal([turn])
+        if numbers is not None:
+            numbers += given
         self._wake()
         return WriteReport._from_core(report)
 
@@ -152,19 +161,36 @@ class Writing:
         )
 
     @observed("store")
-    def _store_batch(self, batch: list[tuple[Any, ...]]) -> WriteReport:
-        reports = [self._store_part(part) for part in self._part.parts(batch)]
+    def _store_batch(
+        self, batch: list[tuple[Any, ...]], numbers: list[int] | None = None
+    ) -> WriteReport:
+        reports = [self._store_part(part, numbers) for part in self._part.parts(batch)]
         return WriteReport.total(reports)
 
-    def _store_part(self, part: list[tuple[Any, ...]]) -> WriteReport:
+    def _store_part(self, part: list[tuple[Any, ...]], numbers: list[int] | None) -> WriteReport:
         self._handle.check_process()
         with self._queue_lock, self._settle_lock:
             with self.exclusively():
+                before = None if numbers is None else self._newest()
                 report = self._handle.add(part)
+                # Asked while nobody else writes: later, the newest may be another's.
+                if numbers is not None and before is not None and self._newest() > before:
+                    numbers.append(self._newest())
                 self._graphs.settle()
             # Readers need not wait for a language model; whoever writes next does.
             self._part.settle(self._handle)
         return WriteReport._from_core(report)
+
+    def _newest(self) -> int:
+        """The greatest number of a turn so far; the caller writes alone.
+
+        Counted once: to count a memory takes time with its size, to read on does not.
+        """
+        if self._seen is None:
+            self._seen = int(self._handle.stats()["next_id"]) - 1
+        while page := self._handle.page(self._seen + 1, BATCH):
+            self._seen = int(page[-1]["interaction_id"])
+        return self._seen
 
     # Letting go
 

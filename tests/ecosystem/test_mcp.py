@@ -127,6 +127,47 @@ def test_a_known_id_is_stored_once(server: MCPServer[Any], memory: Memory) -> No
     assert memory.get(0).metadata == {"topic": "tea"}
 
 
+def test_a_turn_has_its_own_id_though_others_write(
+    server: MCPServer[Any], memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.add("Water.")
+    adding = memory._writing.add
+
+    def then_another(*given: Any) -> Any:
+        report = adding(*given)
+        monkeypatch.setattr(memory._writing, "add", adding)
+        memory.add("Said elsewhere in the program.")
+        return report
+
+    async def main() -> dict[str, Any]:
+        async with Client(server) as client:
+            data(await client.call_tool("remember", {"text": "Coffee."}))
+            monkeypatch.setattr(memory._writing, "add", then_another)
+            return data(await client.call_tool("remember", {"text": "Tea, please."}))
+
+    stored = asyncio.run(main())
+    assert memory.get(stored["interaction_id"]).text == "Tea, please."
+    assert len(memory) == 4
+
+
+def test_a_turn_that_is_not_kept(cheap: Config) -> None:
+    """The paper's preset may evict a turn on its own insertion; here nothing is archived."""
+    paper = Config("paper", {"ltm": {"enabled": False}, "capacity": {"token_budget": 8}})
+    small = paper.with_embedder(cheap.embedder)
+
+    async def main(server: MCPServer[Any]) -> list[dict[str, Any]]:
+        async with Client(server) as client:
+            texts = ("Word number one is here.", "Word number two is here.")
+            return [data(await client.call_tool("remember", {"text": text})) for text in texts]
+
+    with Memory.in_memory(config=small) as memory:
+        first, second = asyncio.run(main(build_server(memory)))
+        assert first == {"stored": True, "interaction_id": 0}
+        assert not second["stored"]
+        assert "archive" in second["note"]
+        assert [turn.interaction_id for turn in memory.turns()] == [0]
+
+
 def test_what_was_rendered_is_not_stored_anew(server: MCPServer[Any], memory: Memory) -> None:
     memory.add("I live in Porto.", speaker="Ana")
 

@@ -14,6 +14,7 @@ from ebbtide.extras import MissingExtraError
 from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
 from ebbtide.messages import shown
+from ebbtide.remembering import add_numbered
 from ebbtide.types import Turn
 
 try:
@@ -122,8 +123,9 @@ class Items:
         elif text is None:
             text = leaves(value)
         text = stored_text(text, "", most=self._memory.config["limits"]["max_turn_chars"])
-        self._memory.add(
-            text or _UNREAD,
+        _, number = add_numbered(
+            self._memory,
+            text=text or _UNREAD,
             timestamp=now,
             metadata={
                 "key": key,
@@ -135,8 +137,9 @@ class Items:
                 "indexed": bool(text),
             },
         )
+        assert number is not None  # the store's settings discard no turn
         # The new one is there before the old one goes: no moment without the item.
-        self._know(key, self._memory.stats()["next_id"] - 1, now, lasting)
+        self._know(key, number, now, lasting)
         if old is not None:
             self._memory.delete(old)
 

@@ -41,6 +41,7 @@ from ebbtide.config import Config
 from ebbtide.errors import InputError, NotFoundError
 from ebbtide.mappings import turn_from
 from ebbtide.messages import shown
+from ebbtide.remembering import add_and_get
 from ebbtide.store import Store
 from ebbtide.types import Turn
 
@@ -309,15 +310,16 @@ class Memory(Closing):
     ) -> Turn | None:
         """Store a turn and read it back; None where only a rendered block was in it."""
         said = timestamp if turn.timestamp is None else turn.timestamp
-        report = memory.add(
-            turn.text,
+        _, stored = add_and_get(
+            memory,
+            text=turn.text,
             role=turn.role,
             speaker=turn.speaker,
             timestamp=self._clock() if said is None else said,
             session_id=fields.get("run_id"),
             metadata=fields,
         )
-        return memory.get(memory.stats()["next_id"] - 1) if report.accepted else None
+        return stored
 
     def _versions(self, memory_id: str) -> tuple[engine.Memory, list[Turn]]:
         """A memory's versions, oldest first; the last one is what it says now."""

@@ -53,6 +53,11 @@ def remembered(report: WriteReport, turn: Turn | None) -> dict[str, Any]:
         report: What the write did.
         turn: The turn that the memory has now; None where nothing was stored.
     """
+    if turn is None and report.accepted:
+        return {
+            "stored": False,
+            "note": "It was not kept: there is no room, and no archive.",
+        }
     if turn is None:
         return {
             "stored": False,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ParamSpec, Protocol, TypeVar
@@ -268,8 +267,6 @@ def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
 def _add_writing(
     server: MCPServer[Any], memory: Memory | SharedMemory, clock: Callable[[], datetime]
 ) -> None:
-    writing = threading.Lock()
-
     @server.tool(annotations=_ADDS)
     @_actionable
     def remember(
@@ -303,18 +300,15 @@ def _add_writing(
         }
         if not isinstance(memory, Memory):
             return remembered(*memory.remember(**turn))
-        # The lock makes the newest id the one of this turn.
-        with writing:
-            return remembered(*add_and_get(memory, **turn))
+        return remembered(*add_and_get(memory, **turn))
 
     @server.tool(annotations=_ERASES)
     @_actionable
     def forget(interaction_id: _Id = None, external_id: _ExternalId = None) -> dict[str, Any]:
         """Erase one turn for good. Only where the user asks for it to be deleted."""
         number = _named(memory, interaction_id, external_id)
-        with writing:
-            turn = memory.get(number)
-            memory.delete(number)
+        turn = memory.get(number)
+        memory.delete(number)
         return {"forgotten": number, "text": turn.text[:200]}
 
 
