@@ -225,7 +225,52 @@ def test_from_the_command_line(
     assert (shown["erased"], shown["left"]) == (False, 2)
     assert "erased 1 turn of 'default'; 1 left" in run("forget", "--id", "x", "--yes")
     assert not on_disk(path)
+    assert "no turn of 'default' would be erased" in run("forget", "--before", "1999-01-01")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["forget"], "a question, --id or --before; or --all"),
+        (["forget", "tea", "--all", "--yes"], "--all goes with neither"),
+        (["forget", "tea", "--limit", "0"], "--limit"),
+        (["retain", "--yes"], "--max-age-days, --max-records or both"),
+        (["retain", "--max-age-days", "3", "--yes"], "needs --now"),
+        (["retain", "--max-records", "0", "--yes"], "--max-records"),
+    ],
+)
+def test_on_the_command_line_options_are_named_and_nothing_goes(
+    memory: Memory, store_path: Path, capsys: pytest.CaptureFixture[str], words: Any, said: str
+) -> None:
+    memory.close()
+    before = store_path.read_bytes()
     with pytest.raises(SystemExit) as end:
-        main(["forget", "--store", str(path)])
-    assert end.value.code == 1
-    assert "needs a question" in capsys.readouterr().err
+        main([*words, "--store", str(store_path)])
+    assert end.value.code == 2
+    assert said in capsys.readouterr().err
+    assert store_path.read_bytes() == before
+
+
+def test_a_whole_memory_goes_and_the_others_stay(
+    stub: Config, memory: Memory, store_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory.close()
+    with Store.open(store_path, config=stub) as store:
+        store.memory("ben").add("The garden is v1.")
+        ben = store.memory("ben").digest()
+
+    def run(*words: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            main(["forget", "--store", str(store_path), "--all", *words])
+        assert not end.value.code
+        return capsys.readouterr().out
+
+    assert "the memory 'default' would be erased" in run("--namespace", "default")
+    assert on_disk(store_path)
+    # Filled with other models than those of the command: erasing asks for none.
+    done = json.loads(run("--namespace", "default", "--yes", "--json"))
+    assert done == {"namespace": "default", "erased": True}
+    assert not on_disk(store_path)
+    with Store.open(store_path, config=stub, read_only=True) as store:
+        assert store.namespaces() == ["ben"]
+        assert store.memory("ben").digest() == ben

@@ -48,6 +48,7 @@ FORGET_EXAMPLES = examples(
     'ebbtide forget --store memory.db "my landlord" --limit 5 --yes',
     "ebbtide forget --store memory.db --id s1:26 --id s1:27 --yes",
     "ebbtide forget --store memory.db --before 2024-01-01 --yes",
+    "ebbtide forget --store memory.db --namespace ana --all --yes",
 )
 RETAIN_EXAMPLES = examples(
     "ebbtide retain --store memory.db --max-records 10000",
@@ -104,10 +105,13 @@ def forget(
         typer.Option("--id", help="Or the turn of this id; may be given several times."),
     ] = None,
     by: ByOption = None,
-    limit: Annotated[int, typer.Option(help="With a question, how many at most.")] = 1,
+    limit: Annotated[int, typer.Option(min=1, help="With a question, how many at most.")] = 1,
     before: Annotated[
         str | None, typer.Option(help="Only turns whose own time is earlier.")
     ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The whole memory, and its name; needs no models.")
+    ] = False,
     yes: YesOption = False,
     namespace: NamespaceOption = None,
     config: ConfigOption = None,
@@ -118,6 +122,13 @@ def forget(
     Erased as `ebbtide delete` does it. A question always finds something: look before
     you say --yes.
     """
+    if everything:
+        if question is not None or ids or before is not None:
+            raise typer.BadParameter("--all goes with neither a question, --id nor --before")
+        _forget_all(store, namespace, yes=yes, as_json=as_json)
+        return
+    if question is None and not ids and before is None:
+        raise typer.BadParameter("say which turns: a question, --id or --before; or --all")
 
     def gone(memory: Memory) -> list[Turn]:
         numbers = [turn_id(memory, one, by) for one in ids] if ids else None
@@ -132,7 +143,7 @@ def retain(
         float | None, typer.Option(help="Erase turns that are older, by their own time.")
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option(help="Keep so many turns, the last ones.")
+        int | None, typer.Option(min=1, help="Keep so many turns, the last ones.")
     ] = None,
     now: Annotated[
         str | None, typer.Option(help="What age is reckoned from; needed with --max-age-days.")
@@ -146,6 +157,11 @@ def retain(
 
     Nothing of the kind happens by itself. A turn without a time has no age.
     """
+    if max_age_days is None and max_records is None:
+        raise typer.BadParameter("say how much stays: --max-age-days, --max-records or both")
+    if max_age_days is not None and now is None:
+        message = "--max-age-days needs --now, the moment that age is reckoned from"
+        raise typer.BadParameter(message)
 
     def gone(memory: Memory) -> list[Turn]:
         age = None if max_age_days is None else max_age_days * 86_400
@@ -181,8 +197,26 @@ def _erasing(
     count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
     if yes:
         write(f"erased {count} of {name!r}; {left} left")
-    else:
+    elif turns:
         write(f"{count} of {name!r} would be erased: say so with --yes")
+    else:
+        write(f"no turn of {name!r} would be erased")
+
+
+def _forget_all(store: Path, namespace: str | None, *, yes: bool, as_json: bool) -> None:
+    """Erase a memory, also one that the models of now could not open."""
+    from ebbtide.store import Store
+
+    name = memory_name(store, namespace)
+    if yes:
+        with Store.open(store) as opened:
+            opened.delete(name)
+    if as_json:
+        print_json({"namespace": name, "erased": yes})
+    elif yes:
+        write(f"erased the memory {name!r}")
+    else:
+        write(f"the memory {name!r} would be erased, whole: say so with --yes")
 
 
 def reindex(
