@@ -99,7 +99,8 @@ class Config:
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, ValueError, TypeError) as error:  # a NUL in the name, no name at all
-            message = f"the configuration {path} cannot be read: {error}"
+            why = getattr(error, "strerror", None) or error  # without the path again
+            message = f"the configuration {path} cannot be read: {why}"
             raise ConfigError(message, "config.syntax") from error
         _core.load_config(preset, text)  # names the line of a syntax error
         import tomllib

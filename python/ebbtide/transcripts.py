@@ -129,7 +129,9 @@ def check_transcript(path: str | Path) -> bool:
     file = Path(path)
     if not file.is_file():
         message = f"there is no transcript file at {file}"
-        if file.exists() and not file.is_dir():
+        if file.is_dir():
+            message = f"{file} is a folder; name files, or take it whole: `ebbtide replay --out`"
+        elif file.exists():
             message = f"{file} is no file that can be read twice; write what it holds to one"
         raise InputError(message, "input.transcript")
     line = b""
@@ -144,7 +146,9 @@ def check_transcript(path: str | Path) -> bool:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         line = b""  # reading it says where it breaks
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
+        raise InputError(
+            f"{file} cannot be read: {error.strerror or error}", "input.transcript"
+        ) from error
     try:
         first = json.loads(line)
     except (ValueError, RecursionError):
@@ -183,7 +187,9 @@ def split_messages(path: str | Path, field: str) -> dict[str, list[Lines]]:
                         runs.append(Lines(offset, number, 1))
                 offset += len(line)
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
+        raise InputError(
+            f"{file} cannot be read: {error.strerror or error}", "input.transcript"
+        ) from error
     return found
 
 

@@ -105,6 +105,14 @@ def test_nothing_is_written_over_the_store(run: Run, store: Path) -> None:
     assert store.read_bytes() == before
 
 
+def test_a_page_takes_the_place_of_a_page_alone(run: Run, store: Path, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.jsonl"
+    for text, code in (("", 0), ("<!doctype HTML>an earlier one", 0), ('{"text": "a"}\n', 1)):
+        chat.write_text(text, encoding="utf-8")
+        assert run("inspect", "--store", store, "--out", chat)[0] == code
+    assert chat.read_text(encoding="utf-8") == '{"text": "a"}\n'
+
+
 def test_what_cannot_be_written_is_an_error(run: Run, store: Path) -> None:
     for words in (["inspect", "--out", "no/such.html"], ["plot", "--out", "no/such.png"]):
         code, _, err = run(*words, "--store", store)

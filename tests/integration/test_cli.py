@@ -676,6 +676,22 @@ def test_with_json_usage_errors_are_json_too(run: Run, filled: Path) -> None:
         assert done.error() == "usage"
 
 
+def test_a_file_that_is_not_there_is_named_once(run: Run, tmp_path: Path) -> None:
+    none = tmp_path / "none"
+    for words in (["config", "check", none], ["ask", "x", "--store", none, "--config", none]):
+        done = run(*words)
+        assert done.code == 2
+        assert f"{none} cannot be read: No such file or directory [config.syntax]" in done.err
+
+
+def test_an_export_is_sent_to_the_command_that_reads_it(run: Run, tmp_path: Path) -> None:
+    export = chat(tmp_path / "export.json", [])
+    export.write_text('[{"mapping": {}}]', encoding="utf-8")
+    done = run("replay", export, "--store", tmp_path / "m.db")
+    assert done.code == 1
+    assert "`ebbtide import`" in done.err
+
+
 def test_a_configuration_that_is_refused_leaves_no_store(run: Run, tmp_path: Path) -> None:
     file, store = chat(tmp_path / "chat.jsonl", ["one"]), tmp_path / "m.db"
     settings = tmp_path / "settings.toml"

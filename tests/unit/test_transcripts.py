@@ -206,8 +206,9 @@ def test_the_form_is_told_by_the_content(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "none.jsonl"):
-        with pytest.raises(InputError, match="there is no transcript file") as caught:
+    told = {tmp_path: "is a folder; name files", tmp_path / "none.jsonl": "there is no transcript"}
+    for path, said in told.items():
+        with pytest.raises(InputError, match=said) as caught:
             list(read_transcripts(path))
         assert caught.value.code == "input.transcript"
 

@@ -275,7 +275,9 @@ def _write(report: Path | None, document: dict[str, Any]) -> None:
         # A file's name may be no Unicode; in JSON its bytes are escapes then.
         report.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise InputError(f"the report cannot be written: {error}", "input.field") from error
+        raise InputError(
+            f"{report} cannot be written: {error.strerror or error}", "input.field"
+        ) from error
 
 
 def _print_left_out(export: Export, *, nothing: bool) -> None:

@@ -70,6 +70,7 @@ def inspect(
     page = None if as_json and out is None and not show else out or Path(f"{store.stem}.html")
     if page is not None:
         text = inspection_page(data)
+        _refuse_another_file(page)
         _save(page, store, lambda: page.write_text(text, encoding="utf-8", newline="\n"))
         if show:
             _open(page)
@@ -127,6 +128,22 @@ def _save(file: Path, store: Path, save: Callable[[], object]) -> None:
     except OSError as error:
         message = f"cannot write {file}: {error.strerror or error}; choose another name with --out"
         raise InputError(message, "input.field") from error
+
+
+def _refuse_another_file(page: Path) -> None:
+    """A page takes the place of an earlier one, and of no other file."""
+    from ebbtide.errors import InputError
+
+    if page.is_file():
+        with page.open("rb") as there:
+            beginning = there.read(_BEGINNING).lower()
+        if beginning and not beginning.startswith(b"<!doctype html"):
+            message = f"{page} is another file already; choose another name with --out"
+            raise InputError(message, "input.field")
+
+
+_BEGINNING = 16
+"""Bytes that tell a page."""
 
 
 def _open(page: Path) -> None:

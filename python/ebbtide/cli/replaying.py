@@ -218,7 +218,9 @@ def _lasting(file: Path, stack: ExitStack) -> Path:
         with file.open("rb") as pipe, (folder / file.name).open("wb") as copy:
             shutil.copyfileobj(pipe, copy)
     except OSError as error:
-        raise InputError(f"{file} cannot be read: {error}", "input.transcript") from error
+        raise InputError(
+            f"{file} cannot be read: {error.strerror or error}", "input.transcript"
+        ) from error
     return folder / file.name
 
 

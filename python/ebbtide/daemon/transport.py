@@ -203,7 +203,7 @@ def _read(token: str | Path) -> str:
         try:
             found = token.read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            message = f"the token file {token} cannot be read: {error}"
+            message = f"the token file {token} cannot be read: {error.strerror or error}"
             raise ExternalError(message, "daemon.address") from error
     found = found.strip() if isinstance(found, str) else ""
     if not found or not all("!" <= character <= "~" for character in found):

@@ -104,7 +104,7 @@ def file_sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        message = f"{path} cannot be read: {error}"
+        message = f"{path} cannot be read: {error.strerror or error}"
         raise InputError(message, "input.transcript") from error
 
 

@@ -61,7 +61,8 @@ def iter_conversations(path: str | Path) -> Iterator[Conversation]:
         else:
             raise InputError(
                 f"{name}: sample {number} is neither LoCoMo (no 'conversation') "
-                "nor LongMemEval (no 'haystack_sessions')",
+                "nor LongMemEval (no 'haystack_sessions'); `ebbtide import` reads the exports of "
+                "chat programs",
                 "input.transcript",
             )
 
