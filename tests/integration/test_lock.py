@@ -271,6 +271,7 @@ def test_a_file_that_is_no_database(
     error = refused(store_path, stub, read_only=read_only)
     assert isinstance(error, StoreError)
     assert error.code in ("store.open", "store.corrupt")
+    assert "name another file" in str(error)
     assert contents(store_path) == before
 
 

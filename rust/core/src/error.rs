@@ -147,9 +147,15 @@ impl From<rusqlite::Error> for Error {
             _ if is_of_a_value(&error) => Code::StoreCorrupt,
             _ => Code::StoreSqlite,
         };
+        let remedy = match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => {
+                "; name another file, or restore a backup if it was a store"
+            }
+            _ => "",
+        };
         Self::new(
             code,
-            format!("the store could not be read or written: {error}"),
+            format!("the store could not be read or written: {error}{remedy}"),
         )
     }
 }

@@ -62,19 +62,25 @@ fn parse(text: &str) -> Result<Table> {
 }
 
 /// Lays `over` on `base`; a section or key that `base` lacks is an error that
-/// names the nearest one it has.
+/// names the section of that key, or the nearest one there is.
 fn overlay(base: &mut Table, over: &Table) -> Result<()> {
+    let all = base.clone();
     for (section, value) in over {
         let Some(known) = base.get_mut(section) else {
+            if !value.is_table()
+                && let Some(home) = home(&all, section)
+            {
+                return Err(misplaced("stands in no section", section, &home));
+            }
             return Err(unknown("section", section, base.keys()));
         };
-        overlay_section(section, known, value)?;
+        overlay_section(section, known, value, &all)?;
     }
     Ok(())
 }
 
 /// One section, and the sections in it (`[policy.rpe]`).
-fn overlay_section(section: &str, known: &mut Value, value: &Value) -> Result<()> {
+fn overlay_section(section: &str, known: &mut Value, value: &Value, all: &Table) -> Result<()> {
     let (Value::Table(known), Value::Table(keys)) = (known, value) else {
         return Err(Error::new(
             Code::ConfigType,
@@ -83,15 +89,44 @@ fn overlay_section(section: &str, known: &mut Value, value: &Value) -> Result<()
     };
     for (key, value) in keys {
         let Some(slot) = known.get_mut(key) else {
+            if let Some(home) = home(all, key) {
+                return Err(misplaced(&format!("is no key of [{section}]"), key, &home));
+            }
             return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
         };
         if slot.is_table() {
-            overlay_section(&format!("{section}.{key}"), slot, value)?;
+            overlay_section(&format!("{section}.{key}"), slot, value, all)?;
         } else {
             *slot = coerce(section, key, slot, value)?;
         }
     }
     Ok(())
+}
+
+/// The section that has a key of this name, where just one does.
+fn home(all: &Table, key: &str) -> Option<String> {
+    let mut sections: Vec<(String, &Table)> = all
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value.as_table()?)))
+        .collect();
+    let mut found = Vec::new();
+    while let Some((name, keys)) = sections.pop() {
+        for (inner, value) in keys {
+            match value.as_table() {
+                Some(table) => sections.push((format!("{name}.{inner}"), table)),
+                None if inner == key => found.push(name.clone()),
+                None => {}
+            }
+        }
+    }
+    found.pop().filter(|_| found.is_empty())
+}
+
+fn misplaced(how: &str, key: &str, home: &str) -> Error {
+    Error::new(
+        Code::ConfigUnknownKey,
+        format!("`{key}` {how}; write it under [{home}]"),
+    )
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
@@ -197,6 +232,27 @@ mod tests {
         assert!(e.message.contains("`token_budget`"), "{}", e.message);
         let e = load("default", "[capcity]\nx = 5").unwrap_err();
         assert!(e.message.contains("`capacity`"), "{}", e.message);
+    }
+
+    #[test]
+    fn a_key_in_the_wrong_place_is_told_its_section() {
+        for (text, said) in [
+            (
+                "token_budget = 5",
+                "`token_budget` stands in no section; write it under [capacity]",
+            ),
+            ("tau = 0.1", "[policy.rpe]"),
+            (
+                "[capacity]\nfinal_recall_limit = 5",
+                "is no key of [capacity]; write it under [retrieval]",
+            ),
+            ("[policy.rpe]\ngate = \"rpe\"", "under [policy]"),
+            ("enabeld = true", "did you mean"),
+        ] {
+            let e = load("default", text).unwrap_err();
+            assert_eq!(e.code, Code::ConfigUnknownKey);
+            assert!(e.message.contains(said), "{}", e.message);
+        }
     }
 
     #[test]

@@ -223,8 +223,10 @@ pub(super) fn complete<T>(path: &Path, write: impl FnOnce(&Path) -> Result<T>) -
 
 /// The name that a file has while it is written: one that nobody else gives a file.
 pub(super) fn partial(path: &Path) -> PathBuf {
-    beside(path, ".ebbtide-partial")
+    beside(path, PARTIAL)
 }
+
+const PARTIAL: &str = ".ebbtide-partial";
 
 /// A file that was not there: what a killed process left is removed, and a link that
 /// somebody put in its place is not followed.
@@ -237,9 +239,14 @@ pub(super) fn new_file(path: &Path) -> Result<std::fs::File> {
     made.map_err(|e| unwritable(path, &e))
 }
 
+/// Names the file that was asked for, not the one it is written to first.
 pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    let shown = path.display().to_string();
     Error::new(
         Code::StoreOpen,
-        format!("{} cannot be written: {error}", path.display()),
+        format!(
+            "{} cannot be written: {error}; make its folder or room for it, or name another file",
+            shown.strip_suffix(PARTIAL).unwrap_or(&shown)
+        ),
     )
 }
