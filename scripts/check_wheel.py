@@ -2,10 +2,10 @@
 
     python scripts/check_wheel.py WHEEL...
 
-A wheel must carry every file of the package that git knows, and the compiled module, and
-nothing else; the module must be stripped and name no folder of the machine that built it.
-Then ``twine check``, ``abi3audit`` and on Linux ``auditwheel show``, where installed.
-Prints a line a wheel, or what is wrong with it, and exits with 1 then.
+A wheel must carry every file of the package that git knows, the compiled module and the
+licences, and nothing else; the module must be stripped and name no folder of the machine
+that built it. Then ``twine check``, ``abi3audit`` and on Linux ``auditwheel show``, where
+installed. Prints a line a wheel, or what is wrong with it, and exits with 1 then.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ PYTHON = ROOT / "python"
 
 _MODULE = re.compile(r"ebbtide/_core\.(abi3\.so|pyd)")
 _META = re.compile(
-    r"ebbtide-[^/]+\.dist-info/(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE)"
+    r"ebbtide-[^/]+\.dist-info/"
+    r"(METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE|licenses/THIRD-PARTY-LICENSES\.txt)"
 )
+_LICENCES = ("licenses/LICENSE", "licenses/THIRD-PARTY-LICENSES.txt")
 _LIBC = re.compile(r"(?:many|musl)linux_(\d+)_(\d+)_")
 _FOLDERS = re.compile(
     rb"(?:/(?:root|home|Users|work|tmp)/|[A-Z]:\\Users\\)[\w.@-]+[/\\][\w./\\@-]{4,}"
@@ -53,6 +55,9 @@ def problems(wheel: Path, files: set[str]) -> list[str]:
         code = archive.read(modules[0]) if len(modules) == 1 else b""
     extra = {name for name in names - files - set(modules) if not _META.fullmatch(name)}
     found = [f"{name} is missing" for name in sorted(files - names)]
+    found += [
+        f"{name} is missing" for name in _LICENCES if not any(one.endswith(name) for one in names)
+    ]
     found += [f"{name} does not belong there" for name in sorted(extra)]
     if len(modules) != 1:
         found.append(f"one compiled module is expected, not {len(modules)}")

@@ -17,6 +17,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = "ebbtide/_core.abi3.so"
 META = "ebbtide-0.1.0.dist-info/METADATA"
+LICENCES = [
+    f"ebbtide-0.1.0.dist-info/licenses/{name}" for name in ("LICENSE", "THIRD-PARTY-LICENSES.txt")
+]
 
 
 def elf(*names: str) -> bytes:
@@ -46,7 +49,9 @@ def wheel(folder: Path, members: dict[str, bytes]) -> Path:
 
 
 def good(script: ModuleType) -> dict[str, bytes]:
-    return dict.fromkeys([*script.expected(), META], b"") | {MODULE: elf(".text", ".dynsym")}
+    return dict.fromkeys([*script.expected(), META, *LICENCES], b"") | {
+        MODULE: elf(".text", ".dynsym")
+    }
 
 
 def test_a_wheel_has_the_package_and_nothing_else(script: ModuleType, tmp_path: Path) -> None:
@@ -67,6 +72,8 @@ def test_a_wheel_has_the_package_and_nothing_else(script: ModuleType, tmp_path: 
     ("change", "said"),
     [
         ({"ebbtide/py.typed": None}, "ebbtide/py.typed is missing"),
+        ({LICENCES[0]: None}, "licenses/LICENSE is missing"),
+        ({LICENCES[1]: None}, "licenses/THIRD-PARTY-LICENSES.txt is missing"),
         ({MODULE: None}, "one compiled module is expected, not 0"),
         ({"ebbtide/_core.pyd": b""}, "one compiled module is expected, not 2"),
         ({"tests/data.json": b"{}"}, "tests/data.json does not belong there"),
@@ -135,6 +142,20 @@ def test_typing_reaches_users_and_the_version_is_one() -> None:
     assert project["tool"]["maturin"]["sbom"] == {"rust": False}
 
 
+def test_licences_are_those_of_what_is_linked_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    licences = importlib.import_module("third_party")
+    assert licences.main(["--check"]) == 0
+    names = {crate["name"] for crate in licences.crates()}
+    assert {"libsqlite3-sys", "numpy", "safetensors"} <= names
+    assert names & {"ebbtide-core", "syn", "serde_derive"} == set()
+    monkeypatch.setattr(licences, "PAGE", tmp_path / "licences.txt")
+    assert licences.main(["--check"]) == 1
+    assert "python scripts/third_party.py" in capsys.readouterr().out
+
+
 def test_the_first_answer_takes_five_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     trial = importlib.import_module("try_wheel")
@@ -167,6 +188,7 @@ def test_the_source_distribution_has_what_a_build_needs(script: ModuleType, tmp_
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"Cargo.lock", "Cargo.toml", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    needed.add("THIRD-PARTY-LICENSES.txt")
     needed |= {f"python/{name}" for name in script.expected()}
     assert needed <= names
     assert {name for name in names - needed if not name.startswith("rust/")} == set()
