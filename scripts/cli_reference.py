@@ -48,7 +48,7 @@ together, in this order, and so do the commands. The file is the
 standard error. The status is 0, or 1 (an error, or nothing by that name), 2 (usage or
 configuration), 130 (interrupted). `ebbtide --version` prints the version and the models'
 fingerprint, `ebbtide --install-completion` sets up completion in your shell, and
-`ebbtide COMMAND --help` is this page in the terminal.
+`ebbtide COMMAND --help` is this page in the terminal. `python -m ebbtide` is the same command.
 """,
     "eval": f"""\
 # ebbtide eval and Python

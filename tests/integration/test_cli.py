@@ -230,6 +230,13 @@ def test_help_is_quick_and_version_names_the_models() -> None:
     assert "embedder=bge-small-en-v1.5" in version.out
 
 
+def test_it_runs_as_a_module() -> None:
+    words = [sys.executable, "-m", "ebbtide", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: ebbtide [OPTIONS] COMMAND")
+
+
 def test_output_survives_a_poor_encoding_and_a_closed_pipe(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     with Memory.open(store) as memory:
