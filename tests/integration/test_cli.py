@@ -444,6 +444,18 @@ def test_evidence_is_a_table_that_says_when_it_may_not_know(run: Run, filled: Pa
     assert "(corrected) The port is v1." in done.out
 
 
+def test_a_narrow_terminal_gets_lines_and_not_a_table(
+    run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    done = run("ask", "--store", filled, "port")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert all(len(line) <= 30 for line in lines)
+    assert any(line.startswith("1. ") for line in lines)
+    assert {"(corrected) The port is v1.", "The port is v2, not v1."} <= set(lines)
+
+
 def test_confidence_decides_what_is_said(
     run: Run, filled: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

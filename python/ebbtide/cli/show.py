@@ -50,6 +50,9 @@ _WIDE = (
 _CONVERSATIONS = 20
 """Conversations of a preview that are shown."""
 
+_NARROW = 60
+"""Columns of a terminal below which a table leaves its texts no room."""
+
 
 # Replay
 
@@ -166,6 +169,13 @@ def evidence(console: Console, items: Sequence[RetrievedEvidence]) -> None:
             "The memory may not know: the best of these turns has a confidence of "
             f"{items[0].confidence:.2f}."
         )
+    if console.width < _NARROW:
+        for item in items:
+            turn = item.turn
+            words = (_day(turn), turn.speaker or turn.role, _name(turn))
+            head = f"{item.rank}. {item.confidence:.2f}  " + "  ".join(words)
+            console.print(_cell(head), _said(turn), sep="\n", end="\n\n", overflow="fold")
+        return
     table = _table(None, "#", "conf.", "date", "who", "text", "id")
     for item in items:
         table.add_row(
