@@ -14,7 +14,7 @@ from ebbtide.analysis.patterns import LazyPattern, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom
 from ebbtide.analysis.temporal.relative import shift
-from ebbtide.analysis.temporal.tense import tense_near
+from ebbtide.analysis.temporal.tense import PUT_OFF, tense_near
 from ebbtide.analysis.temporal.vocabulary import (
     NUMBER,
     ORDINALS,
@@ -67,6 +67,13 @@ _BOUND = lazy(
     _I,
 )
 _FROM_ON = lazy(r"\bfrom\s+$", _I)
+# "Moved from Monday to Thursday" is no stretch of days.
+_MOVED_FROM = lazy(rf"\b{PUT_OFF}\b(?:\s+[\w'’-]+){{0,4}}?\s+from\s+(?:the\s+)?$", _I)
+_RECURS = lazy(
+    r"\b(?:every|each)\s+(?:(?:year|month|week|spring|summer|autumn|fall|winter)\s+(?:in|on|at)\s+)?"
+    r"(?:the\s+)?$",
+    _I,
+)
 _ONWARDS = lazy(r"\s*(?:onwards?|on)\b(?!\s+(?:the|my|a)\b)", _I)
 _BETWEEN = lazy(r"\bbetween\s+(?:the\s+)?$", _I)
 _FROM = lazy(r"\bfrom\s+$", _I)
@@ -129,6 +136,11 @@ def _pair(text: str, one: Atom, two: Atom) -> Atom | None:
     if match.group("join").lower() == "and" and between is None:
         return None
     opener = between or source
+    if source and _MOVED_FROM.search(text[max(0, one.start - _REACH) : one.start]):
+        if one.kind == two.kind == "weekday":
+            # Of which weeks nobody says.
+            one.weak = two.weak = "never"
+        return None
     if opener is None and not _plain_range(one, two):
         return None
     first, last = _align(one, two)
@@ -186,9 +198,11 @@ def _operate(text: str, atom: Atom, anchor: date | None) -> Atom | None:
             break
     if atom.first is not None and atom.last is not None and atom.kind != "composed":
         atom = _onwards(text, atom, anchor)
+    before = text[max(0, atom.start - _REACH) : atom.start]
+    if _RECURS.search(before):
+        return None
     if not atom.weak:
         return atom
-    before = text[max(0, atom.start - _REACH) : atom.start]
     return atom if _SUPPORT_PATTERNS[atom.weak].search(before) else None
 
 

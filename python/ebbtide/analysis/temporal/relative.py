@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from ebbtide.analysis.patterns import LazyPattern, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom, month_day
-from ebbtide.analysis.temporal.tense import tense_near
+from ebbtide.analysis.temporal.tense import is_perfect, is_reply, tense_near
 from ebbtide.analysis.temporal.vocabulary import (
     BREAK,
     DAY,
@@ -83,6 +83,8 @@ _DAY_OF_WEEK = lazy(
     r"since|before|after|from)\s+)?"
     # The full stop of a short name ("Tues."), not that of a sentence.
     rf"(?P<name>{WEEKDAY})\b(?:(?<!day)\.(?!\s+(?-i:[A-Z])))?(?!['’]?s\b\s+(?:off|are|were)\b)"
+    # "On Monday mornings" is on no one day.
+    rf"(?!{PART_OF_DAY}s\b)"
     rf"(?P<part>{PART_OF_DAY}\b(?!s))?(?:\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?",
     _I,
 )
@@ -97,8 +99,8 @@ _DAY_AND_NUMBER = lazy(
 # Words that belong to the day; others ("on") are prepositions.
 _OF_THE_DAY = frozenset({"last", "this past", "past", "this coming", "coming", "this", "next"})
 _SKIP_BEFORE = lazy(
-    r"(?:\b(?:every|each|most|all|a|an|one|some|any|per|another|other|random|typical|usual)\s+|"
-    r"\b(?:every|each|most)\s+[A-Za-z]+day\s+(?:and|or)\s+|"
+    r"(?:(?i:\b(?:every|each|most|all|a|an|one|some|any|per|another|other|random|typical|usual)"
+    r"\s+|\b(?:every|each|most)\s+[A-Za-z]+day\s+(?:and|or)\s+)|"
     r"(?<![.!?:,;\n])(?<!^)\s[A-Z][a-z]+\s+)$"
 )
 _ALONE = lazy(rf"(?![ \t*]*:){BREAK}")
@@ -108,6 +110,12 @@ _NAME_GOES_ON = lazy(r"[^\S\n](?:[A-Z][a-z]|the 13)|\.[a-z]")
 _CLAUSE_START = lazy(r"(?:^|[.!?,;:\n(—–-]|\b(?:and|but|so|then|that|because|when))\s*$", _I)
 # "I booked a table for Saturday", but "thanks for Saturday".
 _FOR = lazy(r"(?<!thanks)(?<!thank you)(?<!sorry)\s+for\s+$", _I)
+# "A week from Friday" is counted from the next one.
+_COUNTED_FROM = lazy(rf"\b{UNIT}\s+from\s+$", _I)
+# "Dinner Friday at 7": what has an hour is an appointment.
+_AT_CLOCK = lazy(
+    r",?\s+(?:at\s+|@\s*)?(?:\d{1,2}(?::\d\d|\s*[ap]\.?m\b)|(?<=at )\d{1,2}\b|noon\b)", _I
+)
 _TODAY_IS = lazy(r"(?:\btoday(?:\s+is|['’]s|,|\s*\()|\bit(?:\s+is|['’]s))\s*$", _I)
 _IS_TODAY = lazy(r",?\s+today\b", _I)
 _CONNECTORS = lazy(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
@@ -253,8 +261,12 @@ class _Finder:
                 yield from self._stretch(match, True)
         for match in _DURATION.finditer(self.text):
             if parse_unit(match.group("unit"))[0] != "day" or "night" not in match.group():
-                ahead = tense_near(self.text, *match.span()) == "future"
-                yield from self._stretch(match, ahead)
+                tense = tense_near(self.text, *match.span())
+                lasts = match.group().lower().endswith("now")
+                # "Rest for two weeks", "valid for a month": nobody says from when on.
+                if tense == "none" and not lasts and not is_perfect(self.text, match.start()):
+                    continue
+                yield from self._stretch(match, tense == "future" and not lasts)
         for match in self.near(_SO_FAR, _NOW_TRIGGER):
             yield from self._stretch(match, False)
 
@@ -296,8 +308,16 @@ class _Finder:
             week = match.group("week")
             # Without the preposition: "is on" Friday is a tense cue.
             tense = tense_near(self.text, match.start("name"), match.end())
-            if not word and _FOR.search(self.text[max(0, match.start() - 16) : match.start()]):
+            before = self.text[max(0, match.start("name") - 24) : match.start("name")]
+            if (not word and _FOR.search(before)) or _COUNTED_FROM.search(before):
                 tense = "future"
+            elif tense == "none" and word in {"", "on"} and not week:
+                if _AT_CLOCK.match(self.text, match.end()):
+                    tense = "future"
+                elif len(match.group("weekday")) > 5 and is_reply(
+                    self.text, match.start(), match.end()
+                ):
+                    continue
             if weekday == self.day.weekday() and self._is_today(match):
                 day = self.day
             elif week:

@@ -5,7 +5,7 @@ nearest tense word of the same sentence decides; a tagger is not needed for that
 and would cost more than everything else here. Where there is none, words of the
 present tense that speak of a plan do ("my flight leaves on Sunday", "call me on
 Friday"): they are nouns or tell of feelings too often to be weighed against a
-word of the past.
+word of the past. What was put off to Friday, or agreed to happen then, is still to come.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 
 from ebbtide.analysis.patterns import lazy
 
-__all__ = ["tense_near"]
+__all__ = ["PUT_OFF", "is_perfect", "is_reply", "tense_near"]
 
 # What is entered in a calendar: "I have an exam on Monday".
 _EVENT = (
@@ -30,11 +30,16 @@ _DATE = (
     r"(?=(?:the )?\d|mon|tue|wed|thu|fri|sat|sun|"
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 )
+_NAMED_DAY = (
+    r"(?=(?:this |next )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|"
+    r"april|may|june|july|august|september|october|november|december)\b)"
+)
 _FUTURE = (
     r"will|won't|won’t|shall|gonna|wanna|going to|plan(?:s|ning)?|hop(?:e|es|ing) to|"
     r"look(?:ing)? forward|can't wait|can’t wait|upcoming|want(?:s)? to|let's|let’s|see you|"
     r"should|due (?!to\b)|deadline|scheduled for|appointment is|tomorrow|starts?|begins?|"
     rf"is (?:on|in|at)|are (?:on|in|at)|(?:am|are|is) {_SET}|"
+    rf"(?:is|are|make it|make that) {_NAMED_DAY}|"
     r"(?:am|are|is) (?!been|having|being|feeling|loving|doing)(?:[a-z]+ )?[a-z]+ing|"
     rf"(?:have|has|(?:i|we|they|you)['’]ve|s?he['’]s)(?: got)?"
     rf"(?: {_ITS}(?: (?!of\b|from\b|about\b|after\b)[\w'’-]+){{0,3}}?)? (?:{_EVENT})"
@@ -52,6 +57,35 @@ _PAST = (
     r"knew|led|rode|sang|swam|threw|woke|wore|hit|put|read|built|caught|drew|slept|spoke|"
     r"(?!need|feed|speed|indeed|breed|seed|bleed|excited|interested|stoked|tired|united|"
     r"scared|hundred|sacred|wicked|naked|succeed|proceed|exceed|supposed|embed)[a-z]{2,}ed"
+)
+PUT_OFF = (
+    r"(?:moved|changed|pushed|rescheduled|postponed|shifted|delayed|deferred|extended|bumped|"
+    r"switched|brought|put)"
+)
+"""Verbs of giving something another day."""
+# "Our call was moved to Friday", "they said Friday": of the verb's past the day is none.
+_AIM = lazy(
+    rf"\b{PUT_OFF}\b[^.!?;,\n]{{0,48}}?\b(?:to|until|till)\s+(?:the\s+)?$"
+    rf"|\b{PUT_OFF}\b[^.!?;,\n]{{0,48}}?\bfrom\s+(?:the\s+)?$"
+    r"|(?<!\bas\s)\b\w+\s+(?:said|meant)\s+(?:the\s+)?$|\bsettled\s+on\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+# "We agreed to meet on Friday", "she told me to come on Friday".
+_TO_DO = lazy(
+    r"(?:agreed|decided|promised|arranged|offered|"
+    r"(?:told|asked|invited|reminded|advised|ordered)(?:\s+[\w'’-]+){0,2}?)\s+"
+    r"(?:not\s+)?to\s+(?!(?:have|the|an?|my|your|his|her|our|their|its|this|that|it|him|them|me|us"
+    r"|you)\b)[a-z]+\b(?![^.!?;,\n]*,)",
+    re.IGNORECASE,
+)
+# With the participles that are no cue of the past by themselves.
+_PERFECT = lazy(
+    r"(?:\b(?:have|has|haven['’]?t|hasn['’]?t)|['’](?:ve|s))\s+"
+    r"(?:(?:not|never|always|already|only|now|also|really|just)\s+)*"
+    r"(?:known|given|taken|written|driven|eaten|spoken|broken|chosen|grown|worn|drawn|shown|"
+    r"forgotten|gotten|hidden|ridden|woken|flown|thrown|become|come|run|begun|hung|stuck|"
+    r"stood|understood)\b",
+    re.IGNORECASE,
 )
 _CUE = lazy(
     r"\b(?P<past>(?:was|were|did|had) (?:planning|going to|supposed|scheduled)|"
@@ -73,7 +107,7 @@ _GO = (
 _GOES = (
     r"(?:goes|flies|leaves|arrives|departs|travels|returns|moves|lands|opens|closes|ends|expires|"
     r"renews|finishes|resumes|launches|visits|plays|meets|works|takes place|"
-    r"comes (?:back|home|over|out)|gets (?:back|home|married))"
+    r"comes|gets (?:back|home|married))"
 )
 _DO = (
     r"(?:call|text|email|phone|ring|message|meet|join|visit|book|reserve|schedule|cancel|bring|"
@@ -93,6 +127,12 @@ _PRESENT = lazy(
     rf"|(?:^\W*|[:,]\s+|\b(?:and|then|so|also|just|or|please)\s+){_DO}\b",
     re.IGNORECASE,
 )
+_FRAME = lazy(
+    r"(?:\W|\b(?:no|nope|not|yes|yeah|yep|ok|okay|sure|maybe|perhaps|probably|then|please|thanks|"
+    r"on|or|and|the|at|around|about|early|late|next|"
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|morning|afternoon|evening|night|noon)\b)*",
+    re.IGNORECASE,
+)
 _SENTENCE_END = lazy(r"[.!?;](?=\s)|\n")
 
 
@@ -110,14 +150,39 @@ def tense_near(text: str, start: int, end: int) -> str:
         low = match.end()
     stop = _SENTENCE_END.search(text, end, high)
     high = stop.start() if stop else high
+    if _AIM.search(text[low:start]):
+        return "future"
     best: tuple[int, str] | None = None
     for match in _CUE.finditer(text, low, high):
         if match.start() < end and match.end() > start:
             continue
         distance = start - match.end() if match.end() <= start else match.start() - end
-        kind = "future" if match.group("future") or match.group("clitic") else "past"
+        future: object = match.group("future") or match.group("clitic")
+        if not future and match.end() <= start:
+            future = _TO_DO.match(text, match.start(), start)
         if best is None or distance < best[0]:
-            best = distance, kind
+            best = distance, "future" if future else "past"
     if best is not None:
         return best[1]
     return "future" if _PRESENT.search(text[low:high]) else "none"
+
+
+def is_perfect(text: str, start: int) -> bool:
+    """Whether what stands before a place in a sentence is told in the perfect tense."""
+    low = max(0, start - 200)
+    for match in _SENTENCE_END.finditer(text, low, start):
+        low = match.end()
+    return _PERFECT.search(text[low:start]) is not None
+
+
+def is_reply(text: str, start: int, end: int) -> bool:
+    """Whether a day is all that a sentence says: "Thursday morning", "no, on Friday please".
+
+    Which Thursday depends on what was asked, and that the text does not tell.
+    """
+    low, high = max(0, start - 200), min(len(text), end + 120)
+    for match in _SENTENCE_END.finditer(text, low, start):
+        low = match.end()
+    stop = _SENTENCE_END.search(text, end, high)
+    high = stop.start() if stop else high
+    return _FRAME.fullmatch(text[low:start]) is not None and bool(_FRAME.fullmatch(text[end:high]))
