@@ -55,6 +55,24 @@ CHANGES = [
     ("My address is 12 Oak Street.", "My address is 12 Elm Street."),
     ("The port is 3000 in dev.", "The port for dev is 8080."),
     ("I live in Lisbon. It's sunny.", "I live in Porto now."),
+    ("I live in Lisbon and I love it.", "I live in Porto now."),
+    ("I live in Porto.", "Just moved to Oslo!"),
+    ("I live in Porto.", "We moved to Oslo last month."),
+    ("I work at Google.", "I left Google in March."),
+    ("I work at Google.", "I quit my job at Google."),
+    ("I'm vegetarian.", "I've gone vegan."),
+    ("I drink coffee.", "I don't drink coffee anymore."),
+    ("Smoking is allowed.", "Smoking is not allowed anymore."),
+    ("Dogs are allowed inside.", "Dogs are not allowed inside."),
+    ("The region is eu-west-1.", "The region is us-east-1."),
+    ("The timeout is 30s.", "The timeout is 60 seconds."),
+    # Said to be done, or to have gone up
+    ("The port is 3000.", "Please change the port to 8080."),
+    ("The budget is $500.", "Let's raise the budget to $700."),
+    ("The meeting is on Monday.", "Move the meeting to Tuesday."),
+    ("The timeout is 30s.", "increase the timeout to 60s"),
+    ("The rent is 900 euros.", "The rent has gone up to 950 euros."),
+    ("The release is on May 1.", "The release slipped to May 8."),
 ]
 
 KEEPS = [
@@ -66,6 +84,9 @@ KEEPS = [
     # Adding is not changing
     ("I drink coffee.", "I also drink tea."),
     ("I drink coffee.", "I drink tea too."),
+    ("I drink coffee.", "I drink water."),
+    ("I prefer celsius.", "I prefer miles."),
+    ("I was laid off in 2020.", "I love my new job."),
     ("I work as a nurse.", "I also work as a tutor."),
     ("I live in Lisbon.", "I also live in Porto."),
     ("Paris is my favourite city.", "Rome is my favorite city too."),
@@ -85,6 +106,16 @@ KEEPS = [
     ("The wedding is in June.", "The wedding is on the 14th."),
     ("The trip budget is $500.", "The trip budget is 3 days."),
     ("The rent is 950.", "The rent will be 1000 next year."),
+    ("The rent is 900.", "The rent almost went up to 950."),
+    ("The database is Postgres.", "The database is slow."),
+    ("The timeout is 30s.", "The timeout is 30 seconds."),
+    # Asked, wished, advised against
+    ("The port is 3000.", "Don't change the port to 8080."),
+    ("The port is 3000.", "Should I change the port to 8080?"),
+    ("The port is 3000.", "I want to change the port to 8080."),
+    ("The port is 3000.", "To change the port to 8080, edit the file."),
+    ("The port is 3000.", "If it fails, set the port to 8080."),
+    ("The port is 3000.", "Set the metrics port to 9090."),
     ("My flight is on Friday.", "We have not moved my flight to Saturday."),
     ("Your order number is 12345.", "Your order number is 67890."),
     # What limits a value
@@ -95,6 +126,25 @@ KEEPS = [
     ("I prefer tea.", "I prefer coffee after lunch."),
     ("I live in Porto.", "I'm living in Rome for the summer."),
     ("I work at Google.", "I'm working at Starbucks today because the wifi is down."),
+    ("I live in Porto.", "I'm living in Rome until June."),
+    ("I live in Porto.", "I live in Rome half of the year."),
+    ("I live in Porto.", "I moved to Rome for two months."),
+    ("I'm vegan.", "I'm vegetarian when I travel."),
+    ("I like hiking.", "I don't like hiking alone."),
+    ("I love cooking.", "I don't always love cooking."),
+    ("I can't eat gluten.", "I can eat gluten-free bread."),
+    ("Smoking is allowed.", "Smoking is not allowed indoors."),
+    ("Parking is allowed on Sundays.", "Parking is not allowed on weekdays."),
+    # Told of in a tale
+    ("I live in Porto.", "In the movie I live in Rome."),
+    ("I live in Porto.", "In this scenario, I live in Rome."),
+    # What is no place of one's own, and no firm
+    ("I live in Porto.", "I'm living at Rita's place."),
+    ("I live in Porto.", "We moved to Slack."),
+    ("I live in Porto.", "I moved to Marketing."),
+    ("I work at Google.", "I left Google at 5pm."),
+    # Where one comes from does not change
+    ("I'm from Brazil.", "I'm from Recife."),
     ("I have two meetings today.", "I have four meetings tomorrow."),
     ("The port is 3000 in dev.", "The port is 8080 in production."),
     ("The timeout is 30 seconds.", "The timeout is 60 seconds for uploads."),
@@ -131,6 +181,9 @@ KEEPS = [
         "I work at Google and my manager Rita lets us work from home on Fridays.",
         "I work at Meta now.",
     ),
+    ("My sister Ola lives in Leeds, she's studying law.", "Ola moved to Oslo."),
+    ("I live in Berlin and work as a nurse.", "I live in Munich now."),
+    ("I live in Porto with my dog Rex.", "I live in Braga now."),
 ]
 
 

@@ -83,7 +83,8 @@ def with_claims(
         if index is None:
             start, end = _sentence_of(doc, claim, cues)
             made = _card(claim, kind, start, end)
-            if _PRONOUNS.isdisjoint(made.object.lower().split()):
+            known = any(replace(card, identity=claim.identity) == made for card in result)
+            if not known and _PRONOUNS.isdisjoint(made.object.lower().split()):
                 result.append(made)
             continue
         card = result[index]

@@ -11,10 +11,19 @@ from ebbtide.analysis.signals.values import noun_lemma, tokens_from
 
 if TYPE_CHECKING:
     from ebbtide.analysis.facts import Claim
-    from ebbtide.analysis.signals.claim_parts import ClaimReader
+    from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
     from ebbtide.analysis.signals.text import Clause
 
-__all__ = ["FOR_LONG", "adds", "beside_others", "limited", "limits", "part_time"]
+__all__ = [
+    "FOR_LONG",
+    "adds",
+    "beside_others",
+    "denies_in_part",
+    "for_a_time",
+    "limited",
+    "limits",
+    "part_time",
+]
 
 _ADDS = guarded(
     r"\b(?:also|additionally|in addition|as well(?! as\b)|too(?=\s*(?:[.,!;:)]|$)))",
@@ -45,6 +54,7 @@ _FILLER = (
 _LIMIT = lazy(
     rf"{_FILLER}\s+(?P<limit>(?:in|on|at|with|without|for|from|by|of|to|about|after|before|during"
     "|under|over|near|around|through|against|between|among|inside|outside|into|until|than|per"
+    "|alone|together|indoors|outdoors"
     "|when|while|whenever|if|unless|because of|due to|as (?:much|long|a|an)|who|whose"
     "|that(?! much)|which|where|today|tonight|tomorrow"
     "|this (?:week|month|year|morning|evening|time|spring|summer"
@@ -57,12 +67,29 @@ _END = lazy(
     re.IGNORECASE,
 )
 _LONGEST = 8
+_FOR_A_TIME = (
+    r"for the (?:summer|winter|weekend|week|month|day|night|holidays?|semester|season)"
+    r"|(?:until|till) (?!now\b)[\w ]+|temporarily"
+)
+_SHORT_STAY = guarded(
+    rf"\b(?:{_FOR_A_TIME}|for (?:an?|one|two|three|four|five|six|\d+|a few|a couple of)"
+    r" (?:days?|weeks?|months?))\b",
+    re.IGNORECASE,
+)
 _PART_TIME = guarded(
-    r"\b(?:for the (?:summer|winter|weekend|week|month|day|night|holidays?|semester|season)"
-    r"|during \w+(?: \w+)?|on (?:the )?(?:weekends?|weekdays|side|\w+days)"
+    rf"\b(?:{_FOR_A_TIME}|during \w+(?: \w+)?|on (?:the )?(?:weekends?|weekdays|side|\w+days)"
     r"|in (?:the )?(?:summers?|winters?|spring|autumn|fall|evenings?|mornings?|afternoons?)"
     r"|this (?:week|weekend|month|summer|winter|spring|autumn|semester)|today|tonight|tomorrow"
-    r"|part[- ]time|temporarily)\b",
+    r"|part[- ]time|sometimes|occasionally|partly|when(?:ever)? (?:I|we|he|she|they)\b"
+    r"|(?:half|most|some|part|much) (?:of )?(?:the|each|every) (?:year|month|week|time|day)"
+    # In a tale one lives elsewhere.
+    r"|in (?:this|that|the|my|our|a|his|her) (?:[\w-]+ )?(?:story|tale|movie|film|game|novel|book"
+    r"|play|dreams?|series|show|scenario|simulation|role-?play))\b",
+    re.IGNORECASE,
+)
+_IN_PART = lazy(
+    r"(?:n['’]?t|\bnot|\bnever)\s+(?:always|only|just|all|both|mostly|usually|simply|solely"
+    r"|exclusively|necessarily|entirely|exactly)\b",
     re.IGNORECASE,
 )
 _YES_OR_NO = frozenset({"like", "dislike", "allergic", "not allergic"})
@@ -75,6 +102,11 @@ def adds(clause: Clause) -> bool:
     if not _ADDS.search(clause.text):
         return False
     return not (_GOES_ON.match(clause.text) and _CHANGES.search(clause.text))
+
+
+def denies_in_part(text: str, item: PlacedClaim) -> bool:
+    """Whether what was read denies only that something is always or wholly so."""
+    return _IN_PART.search(text, item.start, item.end) is not None
 
 
 def beside_others(claim: Claim) -> Claim:
@@ -115,4 +147,10 @@ def limited(identity: str, limit: str) -> str:
 def part_time(clause: Clause) -> str:
     """When a state holds that holds only at times ("for the summer"); else empty."""
     match = _PART_TIME.search(clause.text)
+    return match.group().lower().replace("the ", "") if match else ""
+
+
+def for_a_time(clause: Clause) -> str:
+    """For how long or until when, where somebody goes to a place to come back; else empty."""
+    match = _SHORT_STAY.search(clause.text)
     return match.group().lower().replace("the ", "") if match else ""

@@ -67,11 +67,19 @@ def speaker_of(turn: TurnText) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClaimReader:
-    """One turn under reading: its parse, its matching text, its speaker."""
+    """One turn under reading.
+
+    Attributes:
+        doc: Its parse.
+        text: Its matching text.
+        speaker: Whose it is.
+        advises: It is an assistant's: what it says to do is advice.
+    """
 
     doc: Doc
     text: str
     speaker: str
+    advises: bool = False
 
     def subject(self, match: re.Match[str], offset: int) -> str | None:
         """Whom a match's group ``s`` is about; None for pronouns and plain words."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide.analysis.facts import REST, Claim
 from ebbtide.analysis.patterns import lazy
-from ebbtide.analysis.signals.claim_limits import adds, beside_others
+from ebbtide.analysis.signals.claim_limits import adds, beside_others, denies_in_part
 from ebbtide.analysis.signals.claim_parts import (
     UNSPECIFIED,
     ClaimReader,
@@ -31,7 +31,7 @@ from ebbtide.analysis.signals.claims_taste import taste_claims
 from ebbtide.analysis.signals.values import tokens_from
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Token
 
     from ebbtide.analysis.facts import TurnText
     from ebbtide.analysis.signals.text import Clause, Sentence
@@ -52,7 +52,7 @@ def read_claims(
         text: Its matching text, with code, logs and quoted speech blanked.
         sentences: The sentences of that text.
     """
-    reader = ClaimReader(doc, text, speaker_of(turn))
+    reader = ClaimReader(doc, text, speaker_of(turn), turn.role == "assistant")
     found: list[PlacedClaim] = []
     for sentence in sentences:
         found.extend(_sentence_claims(reader, sentence))
@@ -71,6 +71,10 @@ def read_claims(
 # Content words from which on a part of a turn says something of its own.
 _OF_ITS_OWN = 4
 _CONTENT = frozenset(["NOUN", "PROPN", "VERB", "ADJ", "NUM"])
+_THINGS = frozenset(["NOUN", "PROPN", "NUM"])
+_WHEN = frozenset(["DATE", "TIME"])
+_PLACES = frozenset(["GPE", "LOC", "NORP"])
+_HELD = frozenset(["dobj", "obj", "attr", "oprd"])
 # What only goes on with the clause before it: a reason, a time, an aside.
 _GOES_ON = lazy(
     r"\W*(?:because|since|as|so|which|who|while|when|where|although|though)\b",
@@ -84,20 +88,67 @@ def _rest(
     """That a turn says more than its claims do, and so is not replaced with them.
 
     A sentence without a claim says more where it states or asks for something in enough
-    content words, a clause of a sentence with one likewise.
+    content words or of something, a clause of a sentence with one likewise. So does a verb
+    beside that of a claim ("I live in Rome and study law"), and who is with one.
     """
     if not claims:
         return
+    named = _named(claims)
     for sentence in sentences:
         within = [c for c in claims if sentence.start <= c.start < sentence.end]
         parts = [sentence] if not within else _unclaimed(sentence, within)
         for part in parts:
             tokens = tokens_from(reader.doc, part.start, part.end)
             words = [t for t in tokens if t.pos_ in _CONTENT and not t.is_stop]
-            if len(words) >= _OF_ITS_OWN and not part.asks:
+            more = len(words) >= _OF_ITS_OWN or any(_tells(t, named) for t in tokens)
+            if more and not part.asks:
                 claim = Claim(REST, reader.speaker, UNSPECIFIED, "")
                 yield PlacedClaim(claim, part.start, part.end)
                 return
+        if within and not sentence.asks:
+            first = min(c.start for c in within)
+            for token in tokens_from(reader.doc, first, sentence.end):
+                beside = token.dep_ == "conj" and _tells(token, named)
+                if beside or _is_company(token, named):
+                    claim = Claim(REST, reader.speaker, UNSPECIFIED, "")
+                    yield PlacedClaim(claim, token.idx, token.idx + len(token))
+                    return
+
+
+def _named(claims: list[PlacedClaim]) -> frozenset[str]:
+    """The words that the claims hold."""
+    said = (f"{c.claim.subject} {c.claim.identity} {c.claim.value}" for c in claims)
+    return frozenset(word for text in said for word in re.findall(r"\w+", text))
+
+
+def _tells(token: Token, named: frozenset[str]) -> bool:
+    """Whether it is a verb that tells of something which the claims do not hold."""
+    if token.lemma_ == "be":
+        # "My boss is Rita" gives a name, "it's a big firm" an opinion.
+        named_so = [c for c in token.children if c.dep_ == "attr" and c.pos_ == "PROPN"]
+        return any(_is_new(thing, named) for thing in named_so)
+    if token.pos_ != "VERB" or token.is_stop:
+        return False
+    held = [child for child in token.children if child.dep_ in _HELD]
+    for child in token.children:
+        if child.dep_ == "prep" and child.lower_ in ("as", "at", "for", "in", "on", "with"):
+            held.extend(grandchild for grandchild in child.children if grandchild.dep_ == "pobj")
+    return any(_is_new(thing, named) for thing in held)
+
+
+def _is_new(token: Token, named: frozenset[str]) -> bool:
+    known = token.lower_ in named or token.lemma_.lower() in named
+    return (
+        token.pos_ in _THINGS and not token.is_stop and not known and token.ent_type_ not in _WHEN
+    )
+
+
+def _is_company(token: Token, named: frozenset[str]) -> bool:
+    """Whether it is the "Rex" of "I live in Rome with my dog Rex"."""
+    if token.pos_ != "PROPN" or token.ent_type_ in _PLACES or not _is_new(token, named):
+        return False
+    head = token if token.dep_ == "pobj" else token.head
+    return head.dep_ == "pobj" and head.head.lower_ == "with"
 
 
 def _unclaimed(sentence: Sentence, claims: list[PlacedClaim]) -> list[Clause]:
@@ -117,7 +168,7 @@ def _sentence_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Placed
     yield from replaced
     settled = {item.claim.identity for item in replaced}
     for clause in asserted:
-        found = _clause_claims(reader, clause)
+        found = (c for c in _clause_claims(reader, clause) if not denies_in_part(reader.text, c))
         if adds(clause):
             found = (replace(item, claim=beside_others(item.claim)) for item in found)
         yield from (item for item in found if item.claim.identity not in settled)

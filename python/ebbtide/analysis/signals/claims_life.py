@@ -7,8 +7,14 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
-from ebbtide.analysis.patterns import guarded
-from ebbtide.analysis.signals.claim_limits import FOR_LONG, limited, limits, part_time
+from ebbtide.analysis.patterns import guarded, lazy
+from ebbtide.analysis.signals.claim_limits import (
+    FOR_LONG,
+    for_a_time,
+    limited,
+    limits,
+    part_time,
+)
 from ebbtide.analysis.signals.claim_parts import (
     ADVERBS,
     MANY,
@@ -22,6 +28,7 @@ from ebbtide.analysis.signals.values import (
     object_list,
     object_phrases,
     place_name,
+    tokens_from,
 )
 
 __all__ = ["life_claims"]
@@ -53,6 +60,17 @@ _JOB = guarded(
     "(?P<verb>works?|working|worked|got a (?:new )?job|started (?:a new job"
     r"|working))\s+(?:full[- ]time |part[- ]time |now )?as\s+(?:an?|the)\s+)"
 )
+_LEFT = guarded(
+    SUBJECT + rf"(?i:(?:{_HAVE} )?{ADVERBS}(?:(?:left|quit) (?:my |his |her |their )?job at|left"
+    r"|quit|resigned from)\s+)"
+)
+# "I left Google at five" is for the day.
+_FOR_GOOD = lazy(
+    r"\W*(?:$|(?:in|for|after|because|to|last (?:week|month|year)|this (?:week|month|year)"
+    r"|(?:an?|two|three|\d+|a few|a couple of) (?:weeks?|months?|years?) ago)\b)",
+    re.IGNORECASE,
+)
+_JUST_MOVED = guarded(r"^\W*(?i:(?:just|finally|recently)\s+(?:moved|relocated)\s+to\s+)(?P<s>)")
 _EMPLOYER = guarded(
     SUBJECT + f"(?i:(?:{_BE} |{_HAVE} )?(?:been )?{ADVERBS}{_NOT}{ADVERBS}(?P<verb>works?|working"
     r"|worked)\s+"
@@ -130,10 +148,12 @@ _AGE = guarded(
 )
 _DIET = guarded(
     SUBJECT + f"(?i:(?P<be>{_BE}|was|were|went|became|turned"
-    f"|{_HAVE} been) {ADVERBS}{_NOT}{ADVERBS}(?:an? )?(?:strict )?"
+    f"|{_HAVE} (?:been|gone|become|turned)) {ADVERBS}{_NOT}{ADVERBS}(?:an? )?(?:strict )?"
     r"(?P<diet>vegan|vegetarian|pescatarian|omnivore)\b(?!\s+(?:food|recipes?|dish"
     "|restaurant|ice)))"
 )
+# "Vegan at home"; "not a vegan who preaches" is one.
+_AT_TIMES = lazy(r"\s+(?:at|who|that)\b[\w ]{1,30}", re.IGNORECASE)
 _ALLERGY = guarded(
     SUBJECT + rf"(?i:{_BE} {ADVERBS}{_NOT}{ADVERBS}(?:severely |very )?allergic to\s+)"
 )
@@ -152,7 +172,9 @@ _LASTING = guarded(
 )
 _BEFORE = guarded(r"\bbefore\b", re.IGNORECASE)
 _LONG_PAST = guarded(
-    r"\b(?:when (?:I|we) (?:was|were)|years ago|as a (?:kid|child)|back then)\b", re.IGNORECASE
+    r"\b(?:when (?:I|we) (?:was|were)|years ago|as a (?:kid|child)|back (?:then|in)"
+    r"|in (?:19|20)\d\d)\b",
+    re.IGNORECASE,
 )
 
 
@@ -175,32 +197,57 @@ def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         (_LIVES, "residence", "current_state"),
         (_USED, "residence", "past_state"),
         (_MOVED, "residence", "current_state"),
+        (_JUST_MOVED, "residence", "current_state"),
         (_FROM, "origin", "current_state"),
         (_GREW, "hometown", "past_state"),
     ):
         for match in pattern.finditer(clause.text):
             if pattern is _USED and match.group("verb").lower() not in ("live", "reside"):
                 continue
-            subject = reader.subject(match, clause.start)
-            value = place_name(reader.doc, reader.text, clause.start + match.end(), end)
+            subject = reader.subject(match, clause.start) if match.group("s") else reader.speaker
+            first = clause.start + match.end()
+            value = place_name(reader.doc, reader.text, first, end)
             if subject is None or value is None:
+                continue
+            moved = pattern in (_MOVED, _JUST_MOVED)
+            if moved and not _is_place(reader, match, first):
                 continue
             past = pattern is _LIVES and _is_past(match, clause)
             past = past or (pattern is _MOVED and bool(_LONG_PAST.search(clause.text)))
             denied = pattern is _LIVES and _ended(clause, match)
             old = match.group("old") if pattern is _MOVED else None
+            limit = part_time(clause) if pattern is _LIVES else ""
+            limit = for_a_time(clause) if moved else limit
             yield reader.place(
                 clause,
                 match,
                 Claim(
                     "past_state" if past else kind,
                     subject,
-                    limited(identity, part_time(clause) if pattern is _LIVES else ""),
+                    # Where one comes from is corrected, it does not change.
+                    limited(identity, f"also {value}" if pattern is _FROM else limit),
                     value,
                     nfc_lower(old) if old else None,
                     denied,
                 ),
             )
+
+
+def _is_place(reader: ClaimReader, match: re.Match[str], start: int) -> bool:
+    """Whether what somebody moved to is a place: not a team, a tool or a rank.
+
+    Firms say "we moved to Slack", so after "we" it has to be told from a firm.
+    """
+    if reader.text == reader.text.lower():
+        return True
+    named = tokens_from(reader.doc, start, min(start + 40, len(reader.text)))
+    kinds = {token.ent_type_ for token in named[:2] if token.text[:1].isupper()}
+    if match.group("s").lower() == "we":
+        return bool(kinds & _PLACES)
+    return bool(kinds - {"", "PRODUCT"})
+
+
+_PLACES = frozenset({"GPE", "LOC", "FAC", "NORP"})
 
 
 def _is_past(match: re.Match[str], clause: Clause) -> bool:
@@ -231,11 +278,22 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
         subject = reader.subject(match, clause.start)
         if subject and employer and reader.text != reader.text.lower():
+            if _is_boss(reader, match, clause):
+                continue
             kind = "past_state" if _is_past(match, clause) else "current_state"
             identity = limited("employer", part_time(clause))
             claim = Claim(kind, subject, identity, employer, negated=_ended(clause, match))
             yield reader.place(clause, match, claim)
     yield from _employment(reader, clause)
+    for match in _LEFT.finditer(clause.text):
+        first = clause.start + match.end()
+        employer = place_name(reader.doc, reader.text, first, end)
+        subject = reader.subject(match, clause.start)
+        if subject and employer and reader.text != reader.text.lower():
+            rest = reader.text[first:end].lower().partition(employer)[2]
+            if _FOR_GOOD.match(rest):
+                claim = Claim("current_state", subject, "employer", employer, negated=True)
+                yield reader.place(clause, match, claim)
     for match in _NEW_JOB.finditer(clause.text):
         employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
         subject = reader.subject(match, clause.start)
@@ -255,6 +313,13 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             yield reader.place(clause, match, Claim("past_state", subject, identity, value))
 
 
+def _is_boss(reader: ClaimReader, match: re.Match[str], clause: Clause) -> bool:
+    """Whether it is a person whom somebody works for, beside any firm."""
+    first = clause.start + match.end()
+    named = tokens_from(reader.doc, first, min(first + 40, clause.end))
+    return match.group().rstrip().endswith("for") and bool(named and named[0].ent_type_ == "PERSON")
+
+
 def _kind(match: re.Match[str], clause: Clause) -> str:
     be = match.group("be").lower()
     past = be in ("was", "were") or (be.endswith("been") and _is_past(match, clause))
@@ -264,6 +329,8 @@ def _kind(match: re.Match[str], clause: Clause) -> str:
 def _employment(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for value, pattern in _EMPLOYMENT:
         match = pattern.search(clause.text)
+        if match and _LONG_PAST.search(clause.text):
+            continue
         if match and not _LOOKS_BACK.search(clause.text[: match.end()]):
             claim = Claim("current_state", reader.speaker, "employment", value)
             yield reader.place(clause, match, claim)
@@ -328,9 +395,14 @@ def _diet(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for match in _DIET.finditer(clause.text):
         subject = reader.subject(match, clause.start)
         if subject:
-            kind = _kind(match, clause)
+            place = _AT_TIMES.match(clause.text, match.end())
+            limit = part_time(clause) or (place.group().strip().lower() if place else "")
             claim = Claim(
-                kind, subject, "diet", nfc_lower(match.group("diet")), negated=_ended(clause, match)
+                _kind(match, clause),
+                subject,
+                limited("diet", limit),
+                nfc_lower(match.group("diet")),
+                negated=_ended(clause, match),
             )
             yield reader.place(clause, match, claim)
     end = clause.start + len(clause.text)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.patterns import guarded
+from ebbtide.analysis.signals.claim_limits import limited, limits
 from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.cues_constraint import CONSTRAINT, CONSTRAINT_NOT
 from ebbtide.analysis.signals.text import Clause
@@ -71,7 +73,11 @@ def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedCla
     match = _STATED.search(clause.text)
     if match and match.group("what").lower().strip() not in _PRONOUNS:
         start, end = match.span("what")
-        yield from _rule(reader, clause, match, start, end, _stated_value(match))
+        limit = limits(reader, clause.start + match.end(), clause.end)
+        for item in _rule(reader, clause, match, start, end, _stated_value(match)):
+            yield replace(
+                item, claim=replace(item.claim, identity=limited(item.claim.identity, limit))
+            )
         return
     match = _IMPERATIVE.search(clause.text)
     if match:

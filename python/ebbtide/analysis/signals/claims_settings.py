@@ -49,11 +49,12 @@ _OTHERS = frozenset({"number", "other"})
 _SORT_NOUNS = {"day": "date", "money": "price", "duration": "duration"}
 _MOVED = (
     "(?:moved|changed|set|pushed|rescheduled|postponed|shifted|delayed|extended|increased|raised"
-    "|lowered|reduced|decreased|bumped)(?: back| forward| up| down| over| out)?"
+    "|lowered|reduced|decreased|bumped|slipped|rose|risen|dropped|fell|fallen|jumped|climbed"
+    "|(?:went|gone)(?= up| down))(?: back| forward| up| down| over| out)?"
 )
 _LINK = (
     "(?P<be>is|are|was|were|'s|will be|="
-    f"|(?:(?:has|have) (?:just |now )?been |is |was |got )?{_MOVED} (?:to|until)"
+    f"|(?:(?:has|have|'s|'ve) (?:just |now )?(?:been )?|is |was |got )?{_MOVED} (?:to|until)"
     r"|runs on|ends on|starts (?:on|at)|leaves (?:on|at)|falls on)"
 )
 _SOFT = (
@@ -90,6 +91,13 @@ _WE_MOVED = guarded(
     rf"(?i:\b{_MOVED} (?:the|our|my|this) ){_NP} (?i:(?:back |forward |up |down |over |out )?)"
     rf"(?:(?i:from {_SOFT})(?P<old>{_ANY}) )?(?i:(?:to|until) {_SOFT})(?P<value>{_ANY})"
     r"(?P<tail>.*)$"
+)
+# "Move the meeting to Tuesday", told to who does it.
+_TELLS_TO = guarded(
+    r"^\W*(?i:(?:(?:please|ok|okay|and|then|now|also|just|let'?s|yes|yeah|no|actually)\b[\s,]*)*"
+    r"(?:change|set|move|switch|update|raise|lower|increase|decrease|reduce|bump|extend|push"
+    r"|shift|reschedule|postpone|delay) (?:the|our|my|this|that) )"
+    rf"{_NP} (?i:(?:back |forward |up |down |over |out )?to {_SOFT})(?P<value>{_ANY})(?P<tail>.*)$"
 )
 _NOT_DONE = lazy(r"(?:\b(?:not|never|almost|nearly)\b|n't\b)", re.IGNORECASE)
 # "Deadline: March 8" as a message by itself; a list of such lines is of many things.
@@ -205,7 +213,11 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
         if identity and _suits(identity, match.group("value")) and _holds(match, identity):
             yield from _setting(reader, clause, match, identity)
     match = _WE_MOVED.search(clause.text)
-    if match and not _NOT_DONE.search(clause.text[: match.start()]):
+    if match and _NOT_DONE.search(clause.text[: match.start()]):
+        match = None
+    if match is None and not reader.advises:
+        match = _TELLS_TO.search(clause.text)
+    if match:
         identity = _identity(match.group("np"))
         if identity and _suits(identity, match.group("value")):
             yield from _setting(reader, clause, match, identity)

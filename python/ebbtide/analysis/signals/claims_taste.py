@@ -34,6 +34,9 @@ _LIKE = guarded(
     r"\s+(?:to )?)"
 )
 _CHOICE = guarded(SUBJECT + rf"(?i:{ADVERBS}{_DENIAL}{ADVERBS}(?:would |'d )?prefers?\s+)")
+_NOW = guarded(
+    r"\b(?:now|these days|nowadays|instead|from now on|only|lately|switched)\b", re.IGNORECASE
+)
 _ANYMORE = guarded(r"\b(?:any ?more|any longer)\b", re.IGNORECASE)
 _OVER = guarded(r"\s+(?:over|to|rather than|instead of)\s+", re.IGNORECASE)
 _FOR = guarded(r"\s+(?:for|when it comes to)\s+(?!me\b|us\b|now\b|the moment)", re.IGNORECASE)
@@ -72,7 +75,9 @@ _CATEGORY = {
         "theme": "dark light theme dark-mode light-mode",
         "seat": "aisle window seat",
         "contact": "email e-mail phone sms text call slack whatsapp",
-        "units": "metric imperial celsius fahrenheit kilometer mile unit",
+        "units": "metric imperial unit",
+        "temperature": "celsius fahrenheit",
+        "distance": "kilometer mile",
         "colour": "red blue green yellow purple orange black white pink grey gray color colour",
         "editor": "vim neovim emacs vscode nano editor",
         "indentation": "tab space indentation",
@@ -167,7 +172,14 @@ def _habits(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
                 old.lower() if old else None,
                 denied,
             )
+            # One drinks several things, unless it is said that something changed.
+            among = replace(claim, identity=f"{claim.identity} also {things[0]}")
+            if pattern is _HABIT and not (denied or _NOW.search(clause.text)):
+                yield reader.place(clause, match, among)
+                continue
             yield reader.place(clause, match, claim)
+            if denied:
+                yield reader.place(clause, match, among)
     for match in _PERSON.finditer(clause.text):
         value = match.group("value").lower()
         category = _category(value)

@@ -29,7 +29,10 @@ _AMOUNT = r"\d+(?:,\d{3})*(?:\.\d+)?k?"
 _SUM = r"\d+(?:,\d{3})*(?:\.\d+)?[km]?"
 _CURRENCY = "(?:euros?|dollars?|usd|eur|pounds?)"
 _MONEY = rf"(?:[$€£]{_SUM}(?:-[$€£]?{_SUM})?|{_SUM}(?:-{_SUM})? ?{_CURRENCY})"
-_DURATION = rf"(?:{_AMOUNT} ?(?:ms|seconds?|minutes?|hours?|days?|weeks?|months?|years?))"
+_DURATION = (
+    rf"(?:{_AMOUNT} ?(?:ms|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?"
+    "|years?))"
+)
 _UNIT = "(?:%|percent|[kmgt]b|people|users?|words|characters|pages|kg|km|miles|degrees)"
 _STREET = "(?:street|st|road|rd|avenue|ave|lane|drive|square|boulevard|blvd)"
 # The right edge: "555" is no value of "555-1234", nor "3" of "3/15".
@@ -43,8 +46,11 @@ VALUE = (
 )
 """A value that tells by its form that it is one; to be matched without regard to case."""
 
-NAMED = r"(?:\"[^\"\n]{1,40}\"|[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,3}|[a-z][\w]*[-_./\d][\w./-]*)"
-"""A name or a term, told by its capitals or signs."""
+NAMED = (
+    r"(?:\"[^\"\n]{1,40}\"|[A-Z][\w.+#-]*(?: [A-Z\d][\w.+#-]*){0,3}"
+    r"|[a-z]\w*?(?:[-_./]\w|\d)[\w./-]*)"
+)
+"""A name or a term, told by its capitals or by signs within it."""
 
 
 def is_value(text: str) -> bool:
@@ -148,6 +154,19 @@ _CURRENCIES = (
     ("eur", "euros"), ("pound", "pounds"),
 )  # fmt: skip
 
+
+def _duration(match: re.Match[str]) -> str:
+    count, unit = match.group("count", "unit")
+    if unit == "ms":
+        return f"{_number(count)} ms"
+    unit = unit.rstrip("s") or "s"
+    return f"{_number(count)} {_UNITS_OF_TIME.get(unit, unit)}{'' if count == '1' else 's'}"
+
+
+_UNITS_OF_TIME = {"s": "second", "sec": "second", "min": "minute", "h": "hour", "hr": "hour"}
+_WRITTEN_DURATION = _DURATION.replace(
+    rf"(?:{_AMOUNT} ?(?:", rf"(?:(?P<count>{_AMOUNT}) ?(?P<unit>", 1
+)
 _ORDINAL = "(?:st|nd|rd|th)?"
 _WRITTEN_DAY = (
     rf"(?P<day>\d{{1,2}}){_ORDINAL}(?: of)? (?P<name>{_MONTH})(?:,? (?P<year>\d{{4}}))?"
@@ -164,5 +183,6 @@ _FORMS = (
     (lazy(_WRITTEN_CLOCK), _clock),
     (lazy(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?P<half>)"), _clock),
     (lazy(_MONEY), _money),
+    (lazy(_WRITTEN_DURATION), _duration),
     (lazy(_AMOUNT), lambda match: _number(match.group())),
 )

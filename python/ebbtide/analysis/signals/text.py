@@ -186,6 +186,13 @@ _UNREAL = re.compile(
     r"|(?:not|isn't) true that)\b|\b\w+'d (?!better|rather)",
     re.IGNORECASE,
 )
+# What follows such an opening is so only there.
+_CONDITIONAL = re.compile(
+    r"\W*(?:if|unless|suppose|imagine|(?:in|for) (?:this|that|the|my|our|a) (?:[\w-]+ )?"
+    r"(?:story|tale|movie|film|novel|dreams?|scenario|simulation|role-?play|hypothetical"
+    r"|example))\b",
+    re.IGNORECASE,
+)
 _REPORTED = guarded(
     r"\b(?:(?:he|she|they|who|people|someone|everyone|[A-Z][a-z]+|\w+'s? (?:mom|dad|boss|friend)"
     r"|(?:[Mm]y|[Tt]he|[Oo]ur|[Hh]is|[Hh]er) \w+)\s+(?:\w+ly\s+)?"
@@ -238,9 +245,7 @@ def _clauses(text: str, offset: int, asks: bool) -> tuple[Clause, ...]:
         # "Rita said: I live in Rome" goes on in Rita's words.
         quoted = quoted or (said and ":" in text[spans[index - 1][1] : start])
         said = bool(_REPORTED.search(part))
-        conditional = conditional or bool(
-            re.match(r"\W*(?:if|unless|suppose|imagine)\b", part, re.IGNORECASE)
-        )
+        conditional = conditional or bool(_CONDITIONAL.match(part))
         unreal = conditional or said or quoted or bool(_UNREAL.search(part))
         found.append(
             Clause(offset + start, offset + end, part, asks and index >= question_from, unreal)

@@ -157,6 +157,8 @@ def action_phrase(doc: Doc, start: int, end: int) -> str:
     """
     words: list[str] = []
     for token in tokens_from(doc, start, end):
+        if _is_hyphen(token):
+            continue
         if _ACTION_STOP.match(token.text) and words:
             break
         if token.pos_ in _ACTION_DROP or token.tag_ == "PRP$" or not token.text.strip():
@@ -174,8 +176,14 @@ def action_phrase(doc: Doc, start: int, end: int) -> str:
     return " ".join(words)
 
 
+def _is_hyphen(token: Token) -> bool:
+    """The one of "gluten-free", not a dash."""
+    before = token.nbor(-1) if token.i else token
+    return token.text == "-" and not token.whitespace_ and not before.whitespace_
+
+
 def place_name(doc: Doc, text: str, start: int, end: int) -> str | None:
-    """A place name that begins at ``start``, lower case; None for "a small flat".
+    """A place name that begins at ``start``, lower case; None for "a small flat", "Rita's place".
 
     Names are capitalised, except in a text without any capital letter.
     """
@@ -187,6 +195,8 @@ def place_name(doc: Doc, text: str, start: int, end: int) -> str | None:
         named = token.text[:1].isupper() or (
             lower_case_text and token.pos_ in ("PROPN", "NOUN") and len(words) < 2
         )
+        if token.tag_ == "POS" and token.i + 1 < len(doc) and token.nbor().pos_ == "NOUN":
+            return None
         if not named or token.lower_ in _PLACE_STOP:
             break
         words.append(nfc_lower(token.text))
