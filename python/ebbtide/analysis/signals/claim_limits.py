@@ -42,7 +42,8 @@ _NO_LIMIT = lazy(
     r"(?:from now on|for (?:now|me|us|sure|real|good|the most part|the moment|everyone)"
     rf"|{FOR_LONG}"
     r"|(?:at|of) all|at (?:the moment|least|most|last|heart|this point)|as of (?:now|today)"
-    r"|in (?:general|fact|particular|total|my opinion|the end|my life|every way|so many ways)"
+    r"|last but not least|in (?:general|fact|particular|total|my opinion|the end|my life"
+    r"|every way|so many ways)"
     r"|of course|to (?:be honest|be fair|death|bits|pieces)|by (?:the way|far|default)"
     r"|with (?:all my|my whole) \w+|about (?:it|them|that)|over the years|after all|on average"
     r"|on the other hand)\b",
@@ -58,7 +59,7 @@ _LIMIT = lazy(
     "|when|while|whenever|if|unless|because of|due to|as (?:much|long|a|an)|who|whose"
     "|that(?! much)|which|where|today|tonight|tomorrow"
     "|this (?:week|month|year|morning|evening|time|spring|summer"
-    r"|autumn|fall|winter)|next (?:week|month|year)|only|except|plus)\b.*)",
+    r"|autumn|fall|winter)|next (?:week|month|year)|last \w+|yesterday|only|except|plus)\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _END = lazy(

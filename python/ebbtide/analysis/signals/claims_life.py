@@ -336,6 +336,13 @@ def _employment(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             yield reader.place(clause, match, claim)
 
 
+# A good baker bakes well, a trained nurse may be a cook.
+_NO_LIVING = word_set(
+    """good great bad terrible decent avid keen passionate natural born trained qualified certified
+    licensed volunteer amateur hobby part-time aspiring former ex future frustrated"""
+)
+
+
 def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for pattern, identity, group in (
         (_OCCUPATION, "job", "job"),
@@ -346,7 +353,12 @@ def _attributes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             if subject:
                 kind = _kind(match, clause)
                 value = nfc_lower(match.group(group))
-                claim = Claim(kind, subject, identity, value, negated=_ended(clause, match))
+                limit = ""
+                if pattern is _OCCUPATION:
+                    first = value.split()[0]
+                    limit = part_time(clause) or (first if first in _NO_LIVING else "")
+                topic = limited(identity, limit)
+                claim = Claim(kind, subject, topic, value, negated=_ended(clause, match))
                 yield reader.place(clause, match, claim)
     for match in _AGE.finditer(clause.text):
         subject = reader.subject(match, clause.start)

@@ -134,8 +134,8 @@ _ANOTHERS = lazy(r"\b(?:your|his|her|their)\b")
 _IN = lazy(r"\bin\s+(?:about\s+|around\s+)?$", re.IGNORECASE)
 _AWAY = lazy(r"\s*(?:away|ago|late|early|left|from now)\b", re.IGNORECASE)
 _SECOND = lazy(rf"\s*,?\s*(?i:{_SOFT})(?P<value>(?i:{VALUE}))")
-# "100 requests per minute": a word between the number and what it is limited to.
-_COUNTED = lazy(r"\s+[a-z]+s(?=\s)")
+# "100 requests per minute", "80 km/h on roads": a word before what the number is limited to.
+_COUNTED = lazy(r"\s+[a-z]+(?:s|/[a-z]+)(?=\s)")
 _THE_ONE = lazy(
     r"\s*,?\s*(?:that's |that is |it's )?the (?P<which>[\w ]{1,30}?) one\b", re.IGNORECASE
 )

@@ -129,6 +129,10 @@ def _phrase(tokens: list[Token]) -> tuple[list[str], list[Token]]:
         if not words and token.pos_ in _LEADING:
             if token.lower_ in _POINTING:
                 return [], tokens[index:]
+            follows = tokens[index + 1] if index + 1 < len(tokens) else None
+            if token.lower_ in _VERY and follows is not None and follows.pos_ in ("ADJ", "ADV"):
+                # Who dislikes very spicy food may like spicy food.
+                words.append(token.lower_)
         elif previous == "VERB" and (token.pos_ == "DET" or token.tag_ == "PRP$"):
             continue
         elif previous == "VERB" and token.pos_ in ("PRON", "SCONJ", "PART"):
@@ -145,6 +149,7 @@ def _phrase(tokens: list[Token]) -> tuple[list[str], list[Token]]:
 
 
 _FINITE = frozenset(["VBD", "VBZ", "VBP", "MD"])
+_VERY = word_set("very too extremely really super overly so quite fairly slightly")
 _POINTING = word_set("it them this that you your how what when him why where who")
 
 
