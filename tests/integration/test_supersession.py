@@ -64,6 +64,8 @@ CHANGES = [
     ("I drink coffee.", "I don't drink coffee anymore."),
     ("I'm a teacher.", "I'm a freelance designer now."),
     ("The limit is 80 km/h.", "The limit is 100 km/h."),
+    ("My flight is on Friday at 9am.", "My flight is on Saturday at 10am."),
+    ("The port is 3000, not 80.", "The port is 8080."),
     ("Smoking is allowed.", "Smoking is not allowed anymore."),
     ("Dogs are allowed inside.", "Dogs are not allowed inside."),
     ("The region is eu-west-1.", "The region is us-east-1."),
@@ -193,6 +195,8 @@ KEEPS = [
     ("My sister Ola lives in Leeds, she's studying law.", "Ola moved to Oslo."),
     ("I live in Berlin and work as a nurse.", "I live in Munich now."),
     ("I live in Porto with my dog Rex.", "I live in Braga now."),
+    ("The alarm code at the office is 7731, at home 2049.", "The office alarm code is 8812."),
+    ("The rent is 900 euros and the deposit is 1800.", "The rent is 950 euros."),
 ]
 
 

@@ -28,6 +28,7 @@ from ebbtide.analysis.signals.claims_settings import (
     setting_claims,
 )
 from ebbtide.analysis.signals.claims_taste import taste_claims
+from ebbtide.analysis.signals.setting_values import VALUE, normal, sort_of
 from ebbtide.analysis.signals.values import tokens_from
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ _THINGS = frozenset(["NOUN", "PROPN", "NUM"])
 _WHEN = frozenset(["DATE", "TIME"])
 _PLACES = frozenset(["GPE", "LOC", "NORP"])
 _HELD = frozenset(["dobj", "obj", "attr", "oprd"])
+# "The code of the office is 7731, at home 2049": a value of something else.
+_ANOTHER = lazy(
+    r"(?:[,;]|\b(?:and|but|while|whereas)\b)\s+(?!(?:and )?not\b)(?:[a-z][\w'-]*:?\s+){1,5}?"
+    rf"(?P<value>{VALUE})",
+    re.IGNORECASE,
+)
 # What only goes on with the clause before it: a reason, a time, an aside.
 _GOES_ON = lazy(
     r"\W*(?:because|since|as|so|which|who|while|when|where|although|though)\b",
@@ -112,6 +119,13 @@ def _rest(
                 if beside or _is_company(token, named):
                     claim = Claim(REST, reader.speaker, UNSPECIFIED, "")
                     yield PlacedClaim(claim, token.idx, token.idx + len(token))
+                    return
+            values = {value for c in claims for value in (c.claim.value, c.claim.old_value)}
+            for match in _ANOTHER.finditer(reader.text, first, sentence.end):
+                value = normal(match.group("value"))
+                if sort_of(value) in ("money", "number", "other") and value not in values:
+                    claim = Claim(REST, reader.speaker, UNSPECIFIED, "")
+                    yield PlacedClaim(claim, *match.span("value"))
                     return
 
 

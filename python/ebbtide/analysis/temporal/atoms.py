@@ -20,6 +20,7 @@ from ebbtide.analysis.temporal.vocabulary import (
     MONTH,
     MONTHS,
     WEEKDAY,
+    WEEKDAYS,
     YEAR,
     parse_year,
 )
@@ -67,7 +68,10 @@ _PREFIX_WEEKDAY = (
     r"(?:\b" + WEEKDAY.replace("?P<weekday>", "?:") + r"\b(?:(?<!day)\.)?,?\s+(?:the\s+)?)?"
 )
 _TH = r"(?:st|nd|rd|th)"
+# The full stop of a short name ("Sept."), not that of a sentence.
+_SHORT_STOP = r"(?:(?<=jan|feb|mar|apr|jun|jul|aug|sep|ept|oct|nov|dec)\.(?!\s+(?-i:[A-Z])))"
 
+_WEEKDAY = lazy(rf"{WEEKDAY}\b", _I)
 _ISO = lazy(
     r"(?<![\d.\-/])(?P<year>(?:1[89]|20)\d\d)(?P<sep>[-/])(?P<mon>0?[1-9]|1[0-2])(?P=sep)"
     rf"{DAY}(?![\d\-/])"
@@ -79,7 +83,7 @@ _SLASH = lazy(
 _DAY_MONTH = lazy(
     rf"(?P<between>\bbetween\s+(?:the\s+)?)?{_PREFIX_WEEKDAY}(?<![\d.,:/$-])\b{DAY}(?P<th>{_TH})?"
     rf"(?:[^\S\n]*(?:-|–|to|until|through|(?(between)and|(?!)))[^\S\n]*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?)?"
-    rf"[^\S\n]*(?:of\s+)?{MONTH}\b\.?{_SHORT_YEAR}?",
+    rf"[^\S\n]*(?:of\s+)?{MONTH}\b{_SHORT_STOP}?{_SHORT_YEAR}?",
     _I,
 )
 _MONTH_DAY = lazy(
@@ -91,8 +95,7 @@ _MONTH_DAY = lazy(
 _MONTH_YEAR = lazy(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
 _MONTH_ONLY = lazy(
     rf"(?:\b(?P<mod>last|this past|this|next)\s+)?\b{MONTH}\b"
-    # The full stop of a short name ("Sept."), not that of a sentence.
-    r"(?:(?<=jan|feb|mar|apr|jun|jul|aug|sep|ept|oct|nov|dec)\.(?!\s+(?-i:[A-Z])))?(?!['’]s\b)",
+    rf"{_SHORT_STOP}?(?!['’]s\b)",
     _I,
 )
 _YEAR_ONLY = lazy(rf"(?<![\w$€£.,#/:-]){YEAR}(?![\d/:%-]|[.,]\d|s\b){_NOT_A_COUNT}")
@@ -254,12 +257,31 @@ class _Finder:
                     return date(value, month, day), date(value, month, day2)
 
                 grain = "day" if day == day2 else "span"
-                given = parse_year(year) if year else None
+                given = parse_year(year) if year else self._year_of_weekday(match, build)
                 for atom in self.yearly(match, build, grain, year=given):
                     if match.group("between") and not match.group("day2"):
                         # Two full dates: the composition joins them.
                         atom.start = match.end("between")
                     yield atom
+
+    def _year_of_weekday(self, match: re.Match[str], build: Build) -> int | None:
+        """The nearest year in which the day falls on the weekday before it, if one is near.
+
+        "Thursday 5 March" says of which year it is, whatever the tense of the sentence.
+        """
+        named = _WEEKDAY.match(match.group())
+        if named is None or self.anchor is None:
+            return None
+        weekday = WEEKDAYS[named.group("weekday").lower()]
+        found = []
+        for year in range(self.anchor.year - 2, self.anchor.year + 3):
+            try:
+                first, last = build(year)
+            except (ValueError, OverflowError):
+                continue
+            if first.weekday() == weekday:
+                found.append((_distance((first, last), self.anchor), year))
+        return min(found)[1] if found else None
 
     def months(self) -> Iterator[Atom]:
         for match in _MONTH_YEAR.finditer(self.text):

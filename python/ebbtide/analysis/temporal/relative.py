@@ -116,6 +116,8 @@ _COUNTED_FROM = lazy(rf"\b{UNIT}\s+from\s+$", _I)
 _AT_CLOCK = lazy(
     r",?\s+(?:at\s+|@\s*)?(?:\d{1,2}(?::\d\d|\s*[ap]\.?m\b)|(?<=at )\d{1,2}\b|noon\b)", _I
 )
+# "Friday is the retro", "Monday works for me"
+_IS = lazy(r"\s+(?:is|isn['’]?t|works|suits|it is)\b", _I)
 _TODAY_IS = lazy(r"(?:\btoday(?:\s+is|['’]s|,|\s*\()|\bit(?:\s+is|['’]s))\s*$", _I)
 _IS_TODAY = lazy(r",?\s+today\b", _I)
 _CONNECTORS = lazy(r"(?:last|this|next|on|by|until|since|before|after|from)\b", _I)
@@ -264,7 +266,8 @@ class _Finder:
                 tense = tense_near(self.text, *match.span())
                 lasts = match.group().lower().endswith("now")
                 # "Rest for two weeks", "valid for a month": nobody says from when on.
-                if tense == "none" and not lasts and not is_perfect(self.text, match.start()):
+                unsaid = tense in {"none", "open"}
+                if unsaid and not lasts and not is_perfect(self.text, match.start()):
                     continue
                 yield from self._stretch(match, tense == "future" and not lasts)
         for match in self.near(_SO_FAR, _NOW_TRIGGER):
@@ -312,7 +315,7 @@ class _Finder:
             if (not word and _FOR.search(before)) or _COUNTED_FROM.search(before):
                 tense = "future"
             elif tense == "none" and word in {"", "on"} and not week:
-                if _AT_CLOCK.match(self.text, match.end()):
+                if _AT_CLOCK.match(self.text, match.end()) or _IS.match(self.text, match.end()):
                     tense = "future"
                 elif len(match.group("weekday")) > 5 and is_reply(
                     self.text, match.start(), match.end()
@@ -353,7 +356,8 @@ class _Finder:
         if word == "this":
             past = tense == "past"
             return self._in_week(weekday, "this") if past else self._coming(weekday, today=True)
-        if word in {"by", "until", "till"} or (tense == "future" and word != "since"):
+        ahead = tense in {"future", "open"} and word != "since"
+        if word in {"by", "until", "till"} or ahead:
             return self._coming(weekday, today=False)
         return self._latest(weekday)
 

@@ -39,13 +39,15 @@ _FUTURE = (
     r"look(?:ing)? forward|can't wait|can’t wait|upcoming|want(?:s)? to|let's|let’s|see you|"
     r"should|due (?!to\b)|deadline|scheduled for|appointment is|tomorrow|starts?|begins?|"
     rf"is (?:on|in|at)|are (?:on|in|at)|(?:am|are|is) {_SET}|"
-    rf"(?:is|are|make it|make that) {_NAMED_DAY}|"
+    rf"(?:is|are|(?:is|are)n['’]?t|make it|make that) (?:it |that |not )?{_NAMED_DAY}|"
+    r"(?:am|is|are) (?:[a-z]+ly |still |all |not )?(?:[a-z]{2,}ed|taken|given|held|needed|sold)|"
     r"(?:am|are|is) (?!been|having|being|feeling|loving|doing)(?:[a-z]+ )?[a-z]+ing|"
     rf"(?:have|has|(?:i|we|they|you)['’]ve|s?he['’]s)(?: got)?"
     rf"(?: {_ITS}(?: (?!of\b|from\b|about\b|after\b)[\w'’-]+){{0,3}}?)? (?:{_EVENT})"
 )
 _FUTURE_CLITIC = (
-    rf"['’]ll\b|['’](?:m|re|s) {_SET}\b|['’]s (?:on|in|at) {_DATE}|"
+    rf"['’]ll\b|(?:\bit|\bthat)['’]s (?:not )?{_NAMED_DAY}|['’](?:m|re|s) {_SET}\b|"
+    rf"['’]s (?:on|in|at) {_DATE}|"
     r"['’](?:m|re|s) (?!been|having|being|feeling|loving|doing)"
     r"(?:(?:also|just|really|all|actually|still) )?[a-z]+ing\b"
 )
@@ -70,6 +72,12 @@ _AIM = lazy(
     r"|(?<!\bas\s)\b\w+\s+(?:said|meant)\s+(?:the\s+)?$|\bsettled\s+on\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
+# "Added: Thursday", "we booked Rome: April 10": when that was done is not said.
+_ARRANGED = lazy(
+    r"(?:booked|scheduled|reserved|added|updated|noted|arranged|confirmed|registered|planned|saved|"
+    r"set|put|created|logged)\b",
+    re.IGNORECASE,
+)
 # "We agreed to meet on Friday", "she told me to come on Friday".
 _TO_DO = lazy(
     r"(?:agreed|decided|promised|arranged|offered|"
@@ -79,6 +87,7 @@ _TO_DO = lazy(
     re.IGNORECASE,
 )
 # With the participles that are no cue of the past by themselves.
+_ON = lazy(r"\b(?:on\s+(?:the\s+)?|it\s+|them\s+)$", re.IGNORECASE)
 _PERFECT = lazy(
     r"(?:\b(?:have|has|haven['’]?t|hasn['’]?t)|['’](?:ve|s))\s+"
     r"(?:(?:not|never|always|already|only|now|also|really|just)\s+)*"
@@ -137,7 +146,10 @@ _SENTENCE_END = lazy(r"[.!?;](?=\s)|\n")
 
 
 def tense_near(text: str, start: int, end: int) -> str:
-    """``past``, ``future`` or ``none``: the tense word nearest to a span.
+    """``past``, ``future``, ``open`` or ``none``: the tense word nearest to a span.
+
+    ``open`` is told of what was arranged, for a day that the words before it do not tie to
+    the arranging.
 
     Args:
         text: The whole text.
@@ -160,8 +172,11 @@ def tense_near(text: str, start: int, end: int) -> str:
         future: object = match.group("future") or match.group("clitic")
         if not future and match.end() <= start:
             future = _TO_DO.match(text, match.start(), start)
+        kind = "future" if future else "past"
+        if not future and match.end() <= start and _ARRANGED.match(text, match.start(), start):
+            kind = "past" if _ON.search(text[low:start]) else "open"
         if best is None or distance < best[0]:
-            best = distance, "future" if future else "past"
+            best = distance, kind
     if best is not None:
         return best[1]
     return "future" if _PRESENT.search(text[low:high]) else "none"
