@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ebbtide import Memory
 from ebbtide.analysis.normalise import for_matching
-from ebbtide.analysis.query import QueryFrame, build_frame
+from ebbtide.analysis.query import QueryFrame, build_frame, with_apostrophes
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -351,3 +352,25 @@ def test_without_a_query_time_relative_dates_stay_open() -> None:
     doc = _nlp()("What did I do last week and in May 2021?")
     frame = build_frame(doc, query_time=None)
     assert (frame.first, frame.last) == ("2021-05-01", "2021-05-31")
+
+
+@pytest.mark.parametrize(
+    ("bare", "written"),
+    [
+        ("whats my phone number", "what's my phone number"),
+        ("Wheres the car, and whos driving?", "Where's the car, and who's driving?"),
+    ],
+)
+def test_an_apostrophe_that_was_left_out_is_put_in(bare: str, written: str) -> None:
+    assert with_apostrophes(bare) == written
+
+
+def test_a_question_without_its_apostrophe_is_read_as_one_with_it() -> None:
+    with Memory.in_memory() as memory:
+        memory.add("My phone number is 555-1234.")
+        bare, written = (
+            memory.trace(question)["frame"]
+            for question in ("whats my phone number?", "what's my phone number?")
+        )
+    assert bare == written
+    assert bare["answer_type"] == "quantity"

@@ -218,9 +218,9 @@ class Analyser:
             bare: Embed the question as it is (the paper's way), rather than
                 without the speakers' names and with token vectors.
         """
-        from ebbtide.analysis.query import build_frame
+        from ebbtide.analysis.query import build_frame, with_apostrophes
 
-        text = unicodedata.normalize("NFC", text)
+        text = with_apostrophes(unicodedata.normalize("NFC", text))
         # The speakers' names say who, which the ranking handles; left in, they
         # pull the vector towards every turn of that speaker.
         embedded = text if bare else without_names(text, speakers)

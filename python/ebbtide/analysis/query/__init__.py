@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from ebbtide.analysis.query.frame import QueryFrame, build_frame
+from ebbtide.analysis.query.question import with_apostrophes
 
-__all__ = ["QueryFrame", "build_frame"]
+__all__ = ["QueryFrame", "build_frame", "with_apostrophes"]

@@ -21,7 +21,7 @@ from ebbtide.analysis.query.lexicon import (
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-__all__ = ["ANSWER_TYPES", "Question", "answer_type", "core_question"]
+__all__ = ["ANSWER_TYPES", "Question", "answer_type", "core_question", "with_apostrophes"]
 
 ANSWER_TYPES = (
     "person", "place", "time", "quantity", "reason", "list", "boolean", "fact", "unknown",
@@ -47,6 +47,15 @@ _REQUEST = re.compile(
 _COMMON = re.compile(
     r"\b(?:in common|all the|what all|what else|types? of|kinds? of)\b", re.IGNORECASE
 )
+
+
+# "Whats my number" has a word "s" to a parser, and no verb.
+_LEFT_OUT = re.compile(r"\b(what|where|who|when|how)s(?=\s+(?!and\b)\w)", re.IGNORECASE)
+
+
+def with_apostrophes(text: str) -> str:
+    """A question with the apostrophes of "whats", "wheres" and "whos" put in."""
+    return _LEFT_OUT.sub(r"\1's", text)
 
 
 _CAN_YOU = re.compile(r"\W*(?:\w+,\s+)?(?:can|could|would|will)\s+you\b", re.IGNORECASE)

@@ -145,7 +145,10 @@ _LEAD = r"(?:(?:hey|hi|so|and|but|or|ok|okay|well|oh|hmm|also|btw|by the way|ple
 _ASKS_FORM = re.compile(
     rf"^{_LEAD}(?:(?:what|where|when|why|how|who|which|whose)\b(?:\s+\w+){{0,3}}?\s*{_AUXILIARY}\s+"
     rf"{_SUBJECT}\b|{_AUXILIARY}\s+{_SUBJECT}\s+\w+"
-    r"|(?:how|what) about\b|(?:who|what|which|whose)(?:'s| is| are| was)\s+\w+)",
+    r"|(?:how|what) about\b|(?:who|what|which|whose)(?:'s| is| are| was)\s+\w+"
+    # "where does tom live", "whats the wifi password"
+    r"|(?:who|where|when|why|how(?: (?:old|much|many|long|far|often|big|tall|late))?)\s+"
+    rf"{_AUXILIARY}\s+\w+|(?:what|where|who|when|how)s\s+{_SUBJECT}\b)",
     re.IGNORECASE,
 )
 # "When I was young", "What a day", "how I love it", "had we known" ask nothing.
