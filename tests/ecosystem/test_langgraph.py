@@ -323,6 +323,26 @@ def test_it_is_there_after_reopening(store_path: Path, cheap: Config) -> None:
         assert item.value == {"text": "I drink coffee."}
 
 
+def test_turns_that_are_no_items_are_left_alone(store_path: Path, cheap: Config) -> None:
+    with Store.open(store_path, config=cheap) as raw:
+        memory = raw.memory("langgraph:users.ana")
+        memory.add("I drink water.")
+        memory.add("I drink milk.", metadata={"indexed": True, "key": "milk"})
+        memory.add("I drink juice.", metadata={"indexed": False})
+    with EbbtideStore.open(store_path, config=cheap) as store:
+        assert store.search(("users",)) == store.search(("users",), query="drink") == []
+        store.put(ANA, "tea", {"text": "I drink tea."})
+        store.put(ANA, "secret", {"text": "I drink gin."}, index=False)
+        assert (
+            keys(store.search(ANA)) == keys(store.search(ANA, query="drink")) == ["tea", "secret"]
+        )
+        store.delete(ANA, "secret")
+        store.delete(ANA, "tea")
+        assert store.get(ANA, "tea") is None
+    with Store.open(store_path, config=cheap) as raw:
+        assert len(raw.memory("langgraph:users.ana")) == 3
+
+
 def test_a_batch_runs_in_order(store: EbbtideStore) -> None:
     results = store.batch(
         [

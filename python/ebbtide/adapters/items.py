@@ -42,8 +42,12 @@ class Items:
         self._namespace = namespace
         self._ids: dict[str, int] = {}
         self._expiry: dict[str, tuple[datetime, float]] = {}
+        self._others = False
         replaced: list[int] = []
         for turn in memory.turns():
+            if not _is_item(turn):
+                self._others = True
+                continue
             number, metadata = _parts(turn)
             key = str(metadata["key"])
             if key in self._ids:
@@ -53,9 +57,10 @@ class Items:
         if replaced:
             memory.forget(ids=replaced)
 
-    def __len__(self) -> int:
-        """Number of items."""
-        return len(self._ids)
+    @property
+    def deserted(self) -> bool:
+        """Whether nothing is in the memory: no item, and no turn that came in another way."""
+        return not self._ids and not self._others
 
     def _know(self, key: str, number: int, used: datetime, ttl: Any) -> None:
         self._ids[key] = number
@@ -166,6 +171,8 @@ class Items:
         if wanted < 1:
             return found
         for turn, score in self._ranked(query):
+            if not _is_item(turn):
+                continue
             item = self._item(turn)
             if fits(item.value, filters or {}):
                 found.append((item, score))
@@ -189,6 +196,11 @@ class Items:
             created_at=datetime.fromisoformat(metadata["created"]),
             updated_at=datetime.fromisoformat(metadata["updated"]),
         )
+
+
+def _is_item(turn: Turn) -> bool:
+    """Whether a turn is an item, and none that somebody put into the memory itself."""
+    return {"key", "value", "created", "updated", "ttl", "indexed"} <= (turn.metadata or {}).keys()
 
 
 def _parts(turn: Turn) -> tuple[int, Mapping[str, Any]]:

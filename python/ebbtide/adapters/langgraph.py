@@ -159,7 +159,7 @@ class EbbtideStore(Closing, BaseStore):
                 return None
             items = self._opened[namespace] = Items(self._store.memory(name), namespace)
         items.expire(now)
-        if not len(items) and not create:
+        if items.deserted and not create:
             self._drop(namespace)
             return None
         return items
@@ -171,7 +171,7 @@ class EbbtideStore(Closing, BaseStore):
     def _put(self, op: PutOp, now: datetime) -> None:
         if op.value is None:
             items = self._items(op.namespace, now)
-            if items is not None and items.remove(op.key) and not len(items):
+            if items is not None and items.remove(op.key) and items.deserted:
                 self._drop(op.namespace)
             return
         value = dict(op.value)
@@ -185,7 +185,7 @@ class EbbtideStore(Closing, BaseStore):
         try:
             items.put(op.key, value, now, text=text, indexed=op.index is not False, ttl=op.ttl)
         finally:
-            if not len(items):  # a value that was refused leaves no empty namespace behind
+            if items.deserted:  # a value that was refused leaves no empty namespace behind
                 self._drop(op.namespace)
 
     def _search(self, op: SearchOp, now: datetime) -> list[SearchItem]:
