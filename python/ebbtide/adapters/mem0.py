@@ -192,7 +192,10 @@ class Memory(Closing):
         top_k: int = 20,
         limit: int | None = None,
     ) -> dict[str, Any]:
-        """Memories, oldest first; the arguments are those of :meth:`search`."""
+        """Memories, those of one user after another's, each oldest first.
+
+        The arguments are those of :meth:`search`.
+        """
         scope = scope_of(user_id, agent_id, run_id, filters)
         with self._lock:
             items = (
