@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypedDict
@@ -13,7 +17,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
 
-from ebbtide import Config, ConfigError, InputError, Memory, Store
+from ebbtide import Config, ConfigError, InputError, Memory, Store, StoreError
 from ebbtide.adapters.langgraph import EbbtideStore
 
 ANA, LUIS = ("users", "ana"), ("users", "luis")
@@ -371,6 +375,65 @@ def test_async(store: EbbtideStore) -> None:
         return keys(await store.asearch(ANA, query="tea", limit=20))
 
     assert sorted(asyncio.run(main())) == [f"k{n}" for n in range(7)]
+
+
+def test_async_calls_run_in_order_and_in_no_thread_of_the_event_loop(store: EbbtideStore) -> None:
+    free = threading.Event()
+
+    async def main() -> Any:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        busy = loop.run_in_executor(None, free.wait, 60)
+        try:
+            async with asyncio.timeout(30):
+                await asyncio.gather(*(store.aput(ANA, "k", {"n": n}) for n in range(20)))
+                return await store.aget(ANA, "k")
+        finally:
+            free.set()
+            await busy
+
+    assert asyncio.run(main()).value == {"n": 19}
+
+
+def test_async_calls_after_closing(store: EbbtideStore) -> None:
+    async def main() -> None:
+        await store.aput(ANA, "k", {"text": "Tea."})
+        store.close()
+        with pytest.raises(StoreError, match="closed"):
+            await store.aget(ANA, "k")
+
+    asyncio.run(main())
+    for thread in threading.enumerate():
+        if thread.name.startswith("ebbtide-langgraph"):
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+FORKED = """
+import asyncio, os, sys
+from ebbtide import StoreError
+from ebbtide.adapters.langgraph import EbbtideStore
+
+store = EbbtideStore.open(sys.argv[1])
+asyncio.run(store.alist_namespaces())
+child = os.fork()
+if not child:
+    try:
+        asyncio.run(store.alist_namespaces())
+    except StoreError as error:
+        os._exit(7 if error.code == "store.closed" else 8)
+    os._exit(9)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+def test_async_calls_in_a_fork_are_refused(store_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(store_path)], env=environment, timeout=120, check=False
+    )
+    assert done.returncode == 7
 
 
 class State(TypedDict):

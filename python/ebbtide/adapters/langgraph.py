@@ -7,11 +7,13 @@ turn's metadata, and putting it again replaces the turn.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
+import os
 import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Self
@@ -23,6 +25,7 @@ from ebbtide.config import Config
 from ebbtide.errors import ConfigError
 from ebbtide.extras import MissingExtraError
 from ebbtide.store import Store
+from ebbtide.threads import awaited
 
 try:
     from langgraph.store.base import (
@@ -94,6 +97,10 @@ class EbbtideStore(Closing, BaseStore):
         self._clock = clock or utc_now
         self._lock = threading.RLock()
         self._opened: dict[tuple[str, ...], Items] = {}
+        # One at a time can go on: in the event loop's threads the others would wait, and keep
+        # whoever else needs one from it. It starts with the first call.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-langgraph")
+        self._process = os.getpid()
 
     @classmethod
     def open(
@@ -124,14 +131,18 @@ class EbbtideStore(Closing, BaseStore):
             return [self._run(op) for op in ops]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations in their order, off the event loop."""
-        return await asyncio.to_thread(self.batch, list(ops))
+        """Carry out operations in their order, off the event loop; calls in theirs."""
+        # A fork has a copy of the pool without its thread, and is refused by another one.
+        pool = self._thread if os.getpid() == self._process else None
+        return await awaited(partial(self.batch, list(ops)), pool)
 
     def close(self) -> None:
         """Free the store file."""
         with self._lock:
             self._opened.clear()
             self._store.close()
+        # What still waits for its turn is told that the store was closed.
+        self._thread.shutdown(wait=False)
 
     def _run(self, op: Op) -> Result:
         now = self._clock()
