@@ -77,6 +77,27 @@ def test_items_come_back_as_they_were(memory: Memory) -> None:
     assert len(memory) == 1
 
 
+def test_no_more_is_read_than_is_asked_for(memory: Memory) -> None:
+    session = EbbtideSession("s1", memory)
+    get, read = memory.get, []
+
+    def noted(number: int) -> Any:
+        read.append(number)
+        return get(number)
+
+    async def main() -> None:
+        await session.add_items([{"role": "user", "content": f"Item {n}."} for n in range(9)])
+        memory.add("{}", role="tool", session_id="s1")  # no item
+        memory.delete(7)
+        assert [item["content"] for item in await session.get_items(2)] == ["Item 6.", "Item 8."]
+        assert (await session.pop_item())["content"] == "Item 8."
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "get", noted)
+        asyncio.run(main())
+    assert read == [9, 8, 6, 9, 8]
+
+
 def test_settings_as_a_mapping(memory: Memory) -> None:
     session = EbbtideSession("s1", memory, session_settings={"limit": 2})
 

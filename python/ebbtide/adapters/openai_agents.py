@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 
 from ebbtide.adapters.clock import Clock, utc_now
-from ebbtide.adapters.sessions import clear_session, session_turns
+from ebbtide.adapters.sessions import clear_session, newest_first
 from ebbtide.adapters.texts import parts_text, stored_text
 from ebbtide.errors import NotFoundError
 from ebbtide.extras import MissingExtraError
@@ -72,9 +73,7 @@ class EbbtideSession(SessionABC):
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        turns = await asyncio.to_thread(session_turns, self._memory, self.session_id)
-        items = [item for turn in turns if (item := _item(turn)) is not None]
-        return items if limit is None else items[max(len(items) - max(limit, 0), 0) :]
+        return await asyncio.to_thread(self._newest, limit)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Store items in order.
@@ -93,8 +92,13 @@ class EbbtideSession(SessionABC):
         """Erase the session's items."""
         await _settled(clear_session, self._memory, self.session_id)
 
+    def _newest(self, limit: int | None) -> list[TResponseInputItem]:
+        turns = newest_first(self._memory, self.session_id)
+        items = (item for turn in turns if (item := _item(turn)) is not None)
+        return list(islice(items, None if limit is None else max(limit, 0)))[::-1]
+
     def _pop(self) -> TResponseInputItem | None:
-        for turn in reversed(session_turns(self._memory, self.session_id)):
+        for turn in newest_first(self._memory, self.session_id):
             item = _item(turn)
             if item is None:
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -10,14 +11,14 @@ from ebbtide.errors import NotFoundError
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
-__all__ = ["clear_session", "session_turns"]
+__all__ = ["clear_session", "newest_first", "session_turns"]
 
 
 @dataclass
 class _Known:
     """Ids by session, and the first id that was not looked at yet."""
 
-    ids: dict[str, list[int]] = field(default_factory=dict)
+    ids: dict[str, set[int]] = field(default_factory=dict)
     next: int = 0
 
 
@@ -28,21 +29,30 @@ _lock = threading.Lock()
 
 def session_turns(memory: Memory, session_id: str) -> list[Turn]:
     """The turns of a session in the order in which they were stored."""
+    return list(newest_first(memory, session_id))[::-1]
+
+
+def newest_first(memory: Memory, session_id: str) -> Iterator[Turn]:
+    """The turns of a session, the newest first, each read when it is asked for."""
+    for number in _ids_of(memory, session_id)[::-1]:
+        try:
+            turn = memory.get(number)
+        except NotFoundError:  # deleted since
+            with _lock:
+                _known[memory].ids[session_id].discard(number)
+            continue
+        yield turn
+
+
+def _ids_of(memory: Memory, session_id: str) -> list[int]:
     with _lock:
         known = _known.setdefault(memory, _Known())
         for turn in memory.turns(first=known.next):
             assert turn.interaction_id is not None
             known.next = turn.interaction_id + 1
             if turn.session_id is not None:
-                known.ids.setdefault(turn.session_id, []).append(turn.interaction_id)
-        ids = known.ids.get(session_id, [])
-        turns: list[Turn] = []
-        for number in list(ids):
-            try:
-                turns.append(memory.get(number))
-            except NotFoundError:  # deleted since
-                ids.remove(number)
-    return turns
+                known.ids.setdefault(turn.session_id, set()).add(turn.interaction_id)
+        return sorted(known.ids.get(session_id, ()))
 
 
 def clear_session(memory: Memory, session_id: str) -> None:
