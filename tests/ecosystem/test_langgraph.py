@@ -347,6 +347,26 @@ def test_turns_that_are_no_items_are_left_alone(store_path: Path, cheap: Config)
         assert len(raw.memory("langgraph:users.ana")) == 3
 
 
+def test_items_that_were_erased_beside_the_store(
+    store_path: Path, cheap: Config, clock: Clock
+) -> None:
+    raw = Store.open(store_path, config=cheap)
+    with EbbtideStore(raw, clock=clock) as store:
+        for key in ("got", "put", "deleted", "expired", "expired too"):
+            store.put(ANA, key, {"text": "Tea."}, ttl=5 if "expired" in key else None)
+        raw.memory("langgraph:users.ana").forget(ids=[0, 1, 2, 3])  # as a rule of its own does
+        assert store.get(ANA, "got") is None
+        store.put(ANA, "put", {"text": "Coffee."})
+        store.delete(ANA, "deleted")
+        assert keys(store.search(ANA)) == ["expired too", "put"]
+        clock.forward(6)
+        assert keys(store.search(ANA, query="coffee")) == ["put"]
+        raw.memory("langgraph:users.ana").delete_all()
+        store.delete(ANA, "put")
+        assert store.search(ANA) == []
+        assert store.list_namespaces() == []
+
+
 def test_a_batch_runs_in_order(store: EbbtideStore) -> None:
     results = store.batch(
         [

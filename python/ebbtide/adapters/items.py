@@ -9,7 +9,7 @@ from typing import Any
 
 from ebbtide.adapters.ranking import ranked
 from ebbtide.adapters.texts import leaves, stored_text
-from ebbtide.errors import InputError
+from ebbtide.errors import InputError, NotFoundError
 from ebbtide.extras import MissingExtraError
 from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
@@ -75,10 +75,25 @@ class Items:
     def expire(self, now: datetime) -> None:
         """Erase the items whose time is over."""
         over = [key for key, (end, _) in self._expiry.items() if end <= now]
-        if over:
-            self._memory.forget(ids=[self._ids[key] for key in over])
+        there = [self._ids[key] for key in over if self._turn(key) is not None]
+        if there:
+            self._memory.forget(ids=there)
         for key in over:
-            del self._ids[key], self._expiry[key]
+            self._lose(key)
+
+    def _lose(self, key: str) -> None:
+        self._ids.pop(key, None)
+        self._expiry.pop(key, None)
+
+    def _turn(self, key: str) -> Turn | None:
+        """The turn of a key; None if there is none, or it was erased beside the store."""
+        if key not in self._ids:
+            return None
+        try:
+            return self._memory.get(self._ids[key])
+        except NotFoundError:  # as by ``retain`` of the memory itself
+            self._lose(key)
+            return None
 
     def touch(self, key: str, now: datetime, *, refresh: bool) -> None:
         """Start an item's time to live anew, where it has one."""
@@ -87,10 +102,11 @@ class Items:
 
     def get(self, key: str, now: datetime, *, refresh: bool) -> Item | None:
         """One item by its key."""
-        if key not in self._ids:
+        turn = self._turn(key)
+        if turn is None:
             return None
         self.touch(key, now, refresh=refresh)
-        return self._item(self._memory.get(self._ids[key]))
+        return self._item(turn)
 
     def put(
         self,
@@ -119,10 +135,8 @@ class Items:
         _check_minutes(ttl)
         # Whatever may fail comes before the turn is stored: what is stored must be readable.
         lasting = ttl if _end(now, ttl) is not None else None
-        old = self._ids.get(key)
-        created = now.isoformat()
-        if old is not None:
-            created = (self._memory.get(old).metadata or {})["created"]
+        old = self._turn(key)
+        created = now.isoformat() if old is None else _parts(old)[1]["created"]
         if not indexed:
             text = ""
         elif text is None:
@@ -146,15 +160,15 @@ class Items:
         # The new one is there before the old one goes: no moment without the item.
         self._know(key, number, now, lasting)
         if old is not None:
-            self._memory.delete(old)
+            self._memory.delete(old.interaction_id)
 
     def remove(self, key: str) -> bool:
         """Erase an item; False if there is none of that key."""
-        number = self._ids.pop(key, None)
-        self._expiry.pop(key, None)
-        if number is None:
+        turn = self._turn(key)
+        if turn is None:
             return False
-        self._memory.delete(number)
+        self._memory.delete(turn.interaction_id)
+        self._lose(key)
         return True
 
     def search(
