@@ -100,7 +100,7 @@ def test_what_is_around_an_id_makes_no_other_user(memory: Memory) -> None:
     memory.add("Tea.", user_id=" ana\n", run_id="r1 ")
     assert texts(memory.get_all(user_id="ana", run_id="r1")) == ["Tea."]
     assert texts(memory.search("Tea?", filters={"user_id": "ana "})) == ["Tea."]
-    memory.delete_all(user_id="ana ")
+    memory.delete_all("ana ")
     assert texts(memory.get_all(user_id="ana")) == []
 
 

@@ -239,7 +239,6 @@ class Memory(Closing):
 
     def delete_all(
         self,
-        *,
         user_id: str | None = None,
         agent_id: str | None = None,
         run_id: str | None = None,
