@@ -127,6 +127,25 @@ def test_a_known_id_is_stored_once(server: MCPServer[Any], memory: Memory) -> No
     assert memory.get(0).metadata == {"topic": "tea"}
 
 
+def test_a_message_is_not_told_twice(server: MCPServer[Any], memory: Memory) -> None:
+    """An adapter keeps the message that a turn was made of beside it."""
+    message = {"role": "user", "content": [{"type": "input_image", "image_url": "x" * 1000}]}
+    memory.add("I drink tea.", metadata={"openai": message, "topic": "tea"})
+    memory.add("I drink milk.", metadata={"langchain": message})
+    memory.add("I drink gin.", metadata={"openai": "a word of the caller's"})
+
+    async def main() -> list[dict[str, Any]]:
+        async with Client(server) as client:
+            read = [await client.read_resource(f"memory://turns/{n}") for n in range(3)]
+            found = data(await client.call_tool("recall", {"question": "What do I drink?"}))
+            turns = sorted(found["turns"], key=lambda turn: turn["interaction_id"])
+            told = [turn.get("metadata") for turn in turns]
+            assert told == [json.loads(r.contents[0].text).get("metadata") for r in read]
+            return told
+
+    assert asyncio.run(main()) == [{"topic": "tea"}, None, {"openai": "a word of the caller's"}]
+
+
 def test_a_turn_has_its_own_id_though_others_write(
     server: MCPServer[Any], memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

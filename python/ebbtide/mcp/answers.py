@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ebbtide.types import RetrievedEvidence, Turn, WriteReport
@@ -13,9 +13,19 @@ _KNOWS = 0.5
 """Confidence below which the memory says that it may not know."""
 
 
+_ORIGINALS = ("langchain", "openai")
+"""Where adapters keep the message that a turn was made of, pictures and all; its text is told."""
+
+
 def turn_data(turn: Turn) -> dict[str, Any]:
     """A stored turn without its empty fields and without what only the engine uses."""
     data = turn.to_dict()
+    kept = {
+        name: value
+        for name, value in (turn.metadata or {}).items()
+        if name not in _ORIGINALS or not isinstance(value, Mapping)
+    }
+    data["metadata"] = kept or None
     for name in ("record_id", "tokens", "utc", "provenance"):
         del data[name]
     return {name: value for name, value in data.items() if value is not None}
