@@ -34,7 +34,14 @@ _NAMED_DAY = (
     r"(?=(?:this |next )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|"
     r"april|may|june|july|august|september|october|november|december)\b)"
 )
+# "Will be closed" has a participle nearer to the day than its "will".
+_DONE = (
+    r"(?:[a-z]+ly )?(?:[a-z]{2,}ed|done|gone|made|held|sent|sold|built|paid|taken|given|read|put)"
+)
 _FUTURE = (
+    rf"(?:will|won['’]t|shall|should|must|can|gonna|(?:has|have|needs?|is|are) to) "
+    rf"(?:not |also |all |still |never )?(?:be|get|have(?: been)?) {_DONE}|"
+    rf"(?:am|are|is) (?:getting|being) {_DONE}|"
     r"will|won't|won’t|shall|gonna|wanna|going to|plan(?:s|ning)?|hop(?:e|es|ing) to|"
     r"look(?:ing)? forward|can't wait|can’t wait|upcoming|want(?:s)? to|let's|let’s|see you|"
     r"should|due (?!to\b)|deadline|scheduled for|appointment is|tomorrow|starts?|begins?|"
@@ -46,7 +53,9 @@ _FUTURE = (
     rf"(?: {_ITS}(?: (?!of\b|from\b|about\b|after\b)[\w'’-]+){{0,3}}?)? (?:{_EVENT})"
 )
 _FUTURE_CLITIC = (
-    rf"['’]ll\b|(?:\bit|\bthat)['’]s (?:not )?{_NAMED_DAY}|['’](?:m|re|s) {_SET}\b|"
+    rf"['’]ll (?:not |also |all |still |never )?(?:be|get|have(?: been)?) {_DONE}\b|"
+    rf"['’](?:m|re|s) (?:getting|being) {_DONE}\b|['’]ll\b|"
+    rf"(?:\bit|\bthat)['’]s (?:not )?{_NAMED_DAY}|['’](?:m|re|s) {_SET}\b|"
     rf"['’]s (?:on|in|at) {_DATE}|"
     r"['’](?:m|re|s) (?!been|having|being|feeling|loving|doing)"
     r"(?:(?:also|just|really|all|actually|still) )?[a-z]+ing\b"
@@ -110,7 +119,8 @@ _FREE = (
 )
 _GO = (
     r"(?:go|fly|leave|arrive|depart|travel|return|head|move|drive|sail|land|meet|play|perform|"
-    r"present|work|train|race|compete|check (?:in|out)|get (?:back|home|paid|married)|come back|"
+    r"present|work|train|race|compete|stay|start|finish|host|celebrate|run|swim|sing|cook|eat|"
+    r"check (?:in|out)|get (?:back|home|paid|married)|come back|"
     r"turn \d+)"
 )
 _GOES = (
@@ -130,6 +140,9 @@ _PRESENT = lazy(
     r"(?:cannot|can['’]t) (?!believe|imagine|stop|help|get over)|"
     rf"(?:am|is|are|isn['’]t|aren['’]t) (?:{_WHO} )?{_FREE}\b|"
     rf"(?:do|does|don['’]t|doesn['’]t) {_WHO} (?:have|need|{_GO})\b|"
+    rf"{_WHO} (?:don['’]?t|doesn['’]?t|do not|does not) (?:have|need|{_GO})\b|"
+    r"(?:i|we) (?:hope|wish|want|need)\b|(?:i|we)['’]d like\b|(?:if|unless|in case)\b|"
+    r"good luck\b|have (?:fun|an? (?:good|great|nice|safe|lovely))\b|"
     rf"(?:i|we|they|you) (?:also )?{_GO}\b|{_GOES}\b|"
     rf"(?:how|what) about (?:on )?{_DATE}|(?:appointment|reservation)\b)"
     rf"|['’](?:s|m|re) {_FREE}\b"
