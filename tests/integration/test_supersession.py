@@ -70,6 +70,11 @@ CHANGES = [
     ("Dogs are allowed inside.", "Dogs are not allowed inside."),
     ("The region is eu-west-1.", "The region is us-east-1."),
     ("The timeout is 30s.", "The timeout is 60 seconds."),
+    ("The port is 3000.", "From now on, the port is 8080."),
+    ("In staging, the port is 3000.", "The staging port is 8080."),
+    ("I prefer coffee.", "These days, I prefer tea."),
+    ("I live in Porto.", "In May, I moved to Oslo."),
+    ("The deadline is October 1.", "They agreed, deadline is November 15 now."),
     # Said to be done, or to have gone up
     ("The port is 3000.", "Please change the port to 8080."),
     ("The budget is $500.", "Let's raise the budget to $700."),
@@ -148,6 +153,13 @@ KEEPS = [
     ("Parking is allowed on Sundays.", "Parking is not allowed on weekdays."),
     # Told of in a tale
     ("I live in Porto.", "In the movie I live in Rome."),
+    # Limited by what it opens with
+    ("The port is 3000.", "In staging, the port is 8080."),
+    ("The budget is 500.", "For the summer party, the budget is 900."),
+    ("The rent is 900.", "In Porto, rent is 700."),
+    ("I prefer coffee.", "On weekends, I prefer tea."),
+    ("I prefer coffee.", "In the evening I prefer tea."),
+    ("Parking is allowed.", "On Sundays, parking is not allowed."),
     ("I live in Porto.", "In this scenario, I live in Rome."),
     # What is no place of one's own, and no firm
     ("I live in Porto.", "I'm living at Rita's place."),

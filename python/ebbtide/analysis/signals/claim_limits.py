@@ -20,6 +20,7 @@ __all__ = [
     "beside_others",
     "denies_in_part",
     "for_a_time",
+    "fronted",
     "limited",
     "limits",
     "part_time",
@@ -138,6 +139,32 @@ def limits(reader: ClaimReader, start: int, end: int) -> str:
         if token.pos_ not in ("DET", "PUNCT", "SPACE") and token.tag_ != "PRP$"
     ]
     return " ".join(words[:_LONGEST])
+
+
+# "For the record" opens a sentence and limits nothing.
+_OPENING = lazy(
+    r"(?:for (?:the record|once|example|your information)|on second thoughts?|in short|in that case"
+    r"|at (?:first|last|any rate)|on top of (?:that|it))\b",
+    re.IGNORECASE,
+)
+_FRONT = lazy(
+    r"\W*(?:(?:and|but|so|also|ok|okay|well|btw)\b\W*)*"
+    r"(?P<limit>(?:in|on|at|for|with|under|during|inside|within)\s+"
+    r"(?:(?:the|our|my|an?)\s+)?(?P<what>[^,]{1,40}?))(?:,\s|\s(?=(?:I|we)\b))",
+    re.IGNORECASE,
+)
+
+
+def fronted(text: str) -> tuple[str, int]:
+    """What a clause opens with that limits it, and where that ends.
+
+    "staging" of "in staging, the port is 8080"; empty where nothing does.
+    """
+    match = _FRONT.match(text)
+    said = match and match.group("limit")
+    if match is None or _NO_LIMIT.match(said or "") or _OPENING.match(said or ""):
+        return "", 0
+    return match.group("what").strip().lower(), match.end()
 
 
 def limited(identity: str, limit: str) -> str:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from ebbtide.analysis.facts import REST, Claim
 from ebbtide.analysis.patterns import lazy
-from ebbtide.analysis.signals.claim_limits import adds, beside_others, denies_in_part
+from ebbtide.analysis.signals.claim_limits import (
+    adds,
+    beside_others,
+    denies_in_part,
+    fronted,
+    limited,
+)
 from ebbtide.analysis.signals.claim_parts import (
     UNSPECIFIED,
     ClaimReader,
@@ -183,9 +189,30 @@ def _sentence_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Placed
     settled = {item.claim.identity for item in replaced}
     for clause in asserted:
         found = (c for c in _clause_claims(reader, clause) if not denies_in_part(reader.text, c))
+        front = _front(sentence, clause)
+        if front:
+            found = (replace(item, claim=_at(item.claim, front)) for item in found)
         if adds(clause):
             found = (replace(item, claim=beside_others(item.claim)) for item in found)
         yield from (item for item in found if item.claim.identity not in settled)
+
+
+def _front(sentence: Sentence, clause: Clause) -> str:
+    """What limits a clause from before it: "on weekends, I prefer tea" has a comma between."""
+    before = [c.start for c in sentence.clauses if c.start < clause.start]
+    for start in [clause.start, *before[-1:]]:
+        text = sentence.text[start - sentence.start : clause.end - sentence.start]
+        limit, end = fronted(text)
+        if limit and (start == clause.start or start + end == clause.start):
+            return limit
+    return ""
+
+
+def _at(claim: Claim, limit: str) -> Claim:
+    """A taste or a rule that holds only there; what happened is what it is."""
+    if claim.kind not in ("preference", "constraint"):
+        return claim
+    return replace(claim, identity=limited(claim.identity, limit))
 
 
 def _clause_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:

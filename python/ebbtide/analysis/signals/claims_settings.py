@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded, lazy
-from ebbtide.analysis.signals.claim_limits import limited, limits
+from ebbtide.analysis.signals.claim_limits import fronted, limited, limits
 from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal, sort_of
 from ebbtide.analysis.signals.text import Clause, Sentence
@@ -63,7 +63,7 @@ _SOFT = (
 )
 _NP = r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,7}?[\w.#/+-]+)"
 _SETTING = guarded(
-    r"(?i:(?:^|\b(?:the|our|my|its|this|and|actually"
+    r"(?i:(?:^|,(?=\s)|\b(?:the|our|my|its|this|and|actually"
     rf"|correction)\b)[\s,:]*){_NP}\s*(?i:\b{_LINK}(?:\s+|(?<==))(?P<neg>not )?{_SOFT})"
     rf"(?P<value>(?i:{VALUE})|{NAMED})(?P<tail>.*)$"
 )
@@ -285,6 +285,9 @@ def _setting(
 def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str:
     """The topic with what its value is limited to: ``port for dev`` of "3000 in dev"."""
     tail = clause.text[start:]
+    front, _ = fronted(clause.text)
+    if front:
+        topic = _owned(topic, front)
     one = _THE_ONE.match(tail)
     if one:
         return _owned(topic, one.group("which").lower())
