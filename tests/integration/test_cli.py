@@ -676,6 +676,7 @@ def test_usage_errors_exit_with_2(run: Run, filled: Path) -> None:
         done = run(*words)
         assert (done.code, done.out) == (2, ""), words
         assert done.err
+    assert "goes in quotes" in run("ask", "what", "port", "--store", filled).err
     done = run("ask", " ", "--store", filled)
     assert (done.code, done.out) == (1, "")
     assert run("ask", "x", "--store", filled, "--query-time", "no day", "--json").error() == (

@@ -118,6 +118,8 @@ def _run(words: list[str], *, as_json: bool) -> None:
         fail(str(error), error.code, as_json=as_json)
         raise SystemExit(2 if isinstance(error, ConfigError) else 1) from None
     except _UsageError as error:
+        if "unexpected extra argument" in error.message:
+            error.message += "; a question or a name of several words goes in quotes"
         if as_json:
             fail(error.format_message(), "usage", as_json=True)
         else:

@@ -191,7 +191,8 @@ def _opened(out: Path) -> IO[str]:
         out.mkdir(parents=True, exist_ok=True)
         return (out / ".lock").open("w")
     except OSError as error:
-        raise StoreError(f"{out} is no directory to write to: {error}", "store.open") from error
+        message = f"{out} is no directory to write to: {error.strerror or error}; name another"
+        raise StoreError(message, "store.open") from error
 
 
 @contextmanager
