@@ -74,6 +74,9 @@ CHANGES = [
     ("In staging, the port is 3000.", "The staging port is 8080."),
     ("I prefer coffee.", "These days, I prefer tea."),
     ("I live in Porto.", "In May, I moved to Oslo."),
+    ("I live in Portugal.", "I live in Spain."),
+    ("I live in Porto.", "I moved to Spain."),
+    ("I live in Spain.", "I don't live in Spain anymore."),
     ("The deadline is October 1.", "They agreed, deadline is November 15 now."),
     # Said to be done, or to have gone up
     ("The port is 3000.", "Please change the port to 8080."),
@@ -166,6 +169,10 @@ KEEPS = [
     ("I live in Porto.", "We moved to Slack."),
     ("I live in Porto.", "I moved to Marketing."),
     ("I work at Google.", "I left Google at 5pm."),
+    # A country and a town in it
+    ("I live in Portugal.", "I live in Porto."),
+    ("I live in Leeds.", "I live in the UK."),
+    ("I live in Porto.", "It's not like I live in Oslo."),
     # Where one comes from does not change
     ("I'm from Brazil.", "I'm from Recife."),
     ("I have two meetings today.", "I have four meetings tomorrow."),

@@ -22,6 +22,7 @@ from ebbtide.analysis.signals.claim_parts import (
     ClaimReader,
     PlacedClaim,
 )
+from ebbtide.analysis.signals.countries import COUNTRIES
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import (
     NUMBER_WORDS,
@@ -171,6 +172,7 @@ _LASTING = guarded(
     re.IGNORECASE,
 )
 _BEFORE = guarded(r"\bbefore\b", re.IGNORECASE)
+_NOW_SO = guarded(r"\b(?:now|these days|nowadays|recently|no longer)\b", re.IGNORECASE)
 _LONG_PAST = guarded(
     r"\b(?:when (?:I|we) (?:was|were)|years ago|as a (?:kid|child)|back (?:then|in)"
     r"|in (?:19|20)\d\d)\b",
@@ -218,6 +220,13 @@ def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             old = match.group("old") if pattern is _MOVED else None
             limit = part_time(clause) if pattern is _LIVES else ""
             limit = for_a_time(clause) if moved else limit
+            topic = identity
+            if identity == "residence" and value in COUNTRIES:
+                # Who lives in Portugal may live in Porto; who moves there lives in Rome no more.
+                topic = "residence country"
+                if moved or _NOW_SO.search(clause.text):
+                    claim = Claim(kind, subject, limited(identity, limit), value, None, denied)
+                    yield reader.place(clause, match, claim)
             yield reader.place(
                 clause,
                 match,
@@ -225,7 +234,7 @@ def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
                     "past_state" if past else kind,
                     subject,
                     # Where one comes from is corrected, it does not change.
-                    limited(identity, f"also {value}" if pattern is _FROM else limit),
+                    limited(topic, f"also {value}" if pattern is _FROM else limit),
                     value,
                     nfc_lower(old) if old else None,
                     denied,

@@ -186,7 +186,8 @@ _CONJUNCTION = re.compile(r"^[\s,]*(?:and|but|so|or)\s+")
 _UNREAL = re.compile(
     r"\b(?:if|unless|wish|imagine|suppose|supposing|pretend|whether|would|wouldn't|could|might"
     r"|should|hope to|maybe|perhaps|what if|as if|as though"
-    r"|(?:not|isn't) true that)\b|\b\w+'d (?!better|rather)",
+    r"|(?:not|isn't) true that|(?:it|that)(?:'s| is)(?: not|n't) (?:like|as if|as though|that))\b"
+    r"|\b\w+'d (?!better|rather)",
     re.IGNORECASE,
 )
 # What follows such an opening is so only there.
