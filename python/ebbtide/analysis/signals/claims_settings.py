@@ -63,7 +63,7 @@ _SOFT = (
 )
 _NP = r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,7}?[\w.#/+-]+)"
 _SETTING = guarded(
-    r"(?i:(?:^|,(?=\s)|\b(?:the|our|my|its|this|and|actually"
+    r"(?i:(?:^|\b(?:the|our|my|its|this|and|actually"
     rf"|correction)\b)[\s,:]*){_NP}\s*(?i:\b{_LINK}(?:\s+|(?<==))(?P<neg>not )?{_SOFT})"
     rf"(?P<value>(?i:{VALUE})|{NAMED})(?P<tail>.*)$"
 )
