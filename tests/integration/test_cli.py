@@ -201,7 +201,8 @@ def test_asking_works_beside_a_writer_and_creates_nothing(tmp_path: Path) -> Non
     missing = real("ask", "--store", store, "Where?")
     assert missing.code == 1
     assert missing.out == ""
-    assert missing.err == f"ebbtide: there is no store at {store} [not_found.store]\n"
+    assert missing.err.startswith(f"ebbtide: there is no store at {store}; check the path")
+    assert missing.err.endswith(" [not_found.store]\n")
     assert list(tmp_path.iterdir()) == []
     with Memory.open(store) as memory:
         memory.add("I moved to Porto in May.", speaker="Ana")
@@ -694,6 +695,18 @@ def test_with_json_usage_errors_are_json_too(run: Run, filled: Path) -> None:
         done = run(*words, "--json")
         assert done.code == 2
         assert done.error() == "usage"
+
+
+def test_a_setting_in_the_wrong_place_is_told_its_section(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    for text, said in (
+        ("token_budget = 5", "write it under [capacity]"),
+        ("[capacity]\nfinal_recall_limit = 5", "or `final_recall_limit` in [retrieval]?"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        done = run("config", "check", file)
+        assert done.code == 2
+        assert f"{said} [config.unknown_key]" in done.err
 
 
 def test_a_file_that_is_not_there_is_named_once(run: Run, tmp_path: Path) -> None:

@@ -70,9 +70,12 @@ fn overlay(base: &mut Table, over: &Table) -> Result<()> {
             if !value.is_table()
                 && let Some(home) = home(&all, section)
             {
-                return Err(misplaced("stands in no section", section, &home));
+                return Err(Error::new(
+                    Code::ConfigUnknownKey,
+                    format!("`{section}` stands in no section; write it under [{home}]"),
+                ));
             }
-            return Err(unknown("section", section, base.keys()));
+            return Err(unknown("section", section, base.keys(), None));
         };
         overlay_section(section, known, value, &all)?;
     }
@@ -89,10 +92,9 @@ fn overlay_section(section: &str, known: &mut Value, value: &Value, all: &Table)
     };
     for (key, value) in keys {
         let Some(slot) = known.get_mut(key) else {
-            if let Some(home) = home(all, key) {
-                return Err(misplaced(&format!("is no key of [{section}]"), key, &home));
-            }
-            return Err(unknown(&format!("key in [{section}]"), key, known.keys()));
+            let elsewhere = home(all, key);
+            let what = format!("key in [{section}]");
+            return Err(unknown(&what, key, known.keys(), elsewhere));
         };
         if slot.is_table() {
             overlay_section(&format!("{section}.{key}"), slot, value, all)?;
@@ -122,18 +124,19 @@ fn home(all: &Table, key: &str) -> Option<String> {
     found.pop().filter(|_| found.is_empty())
 }
 
-fn misplaced(how: &str, key: &str, home: &str) -> Error {
-    Error::new(
-        Code::ConfigUnknownKey,
-        format!("`{key}` {how}; write it under [{home}]"),
-    )
-}
-
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a String>) -> Error {
+fn unknown<'a>(
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a String>,
+    elsewhere: Option<String>,
+) -> Error {
     let nearest = known
         .map(|k| (k, strsim::jaro_winkler(k, name)))
         .max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(a.0)));
-    let hint = nearest.map_or(String::new(), |(k, _)| format!("; did you mean `{k}`?"));
+    let other = elsewhere.map_or(String::new(), |home| format!(", or `{name}` in [{home}]"));
+    let hint = nearest.map_or(String::new(), |(k, _)| {
+        format!("; did you mean `{k}`{other}?")
+    });
     Error::new(
         Code::ConfigUnknownKey,
         format!("unknown {what}: `{name}`{hint}"),
@@ -244,9 +247,10 @@ mod tests {
             ("tau = 0.1", "[policy.rpe]"),
             (
                 "[capacity]\nfinal_recall_limit = 5",
-                "is no key of [capacity]; write it under [retrieval]",
+                ", or `final_recall_limit` in [retrieval]?",
             ),
-            ("[policy.rpe]\ngate = \"rpe\"", "under [policy]"),
+            ("[policy.rpe]\ngate = \"rpe\"", "`gate` in [policy]?"),
+            ("[capacity]\nbudget = 5", ", or `budget` in [deliberation]?"),
             ("enabeld = true", "did you mean"),
         ] {
             let e = load("default", text).unwrap_err();

@@ -190,7 +190,10 @@ impl Store {
         if !path.is_file() {
             return Err(Error::new(
                 Code::NotFoundStore,
-                format!("there is no store at {}", path.display()),
+                format!(
+                    "there is no store at {}; check the path, or write to it first, which makes one",
+                    path.display()
+                ),
             ));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
