@@ -127,7 +127,7 @@ def test_what_goes_wrong_is_said_in_a_sentence(
     with sqlite3.connect(missing) as connection:
         connection.execute("UPDATE record SET vectors = zeroblob(64)")
     connection.close()
-    assert "1 turns" in terminal.run("status", "--from", missing)
+    assert "1 turn" in terminal.run("status", "--from", missing)
     assert "[archive.damaged]" in terminal.run("status", "--verify", "--from", missing, code=1)
     err = terminal.run("push", "--store", store, "-n", "ana", "--to", missing, code=1)
     assert "[fingerprint.analyser]" in err
@@ -156,9 +156,9 @@ def test_a_server_that_is_away_for_a_moment_is_not_noticed(
 
     for name in ("__init__", "namespaces", "inventory", "cursor", "page", "delete_namespace"):
         away_once(name)
-    assert "'ana': 1 turns" in terminal.run("status", "--from", address, "--verify")
+    assert "'ana': 1 turn," in terminal.run("status", "--from", address, "--verify")
     assert waits == [0.5] * 5
-    assert "1 turns" in terminal.run("erase", "--from", address, "-n", "ana", "--yes")
+    assert "1 turn" in terminal.run("erase", "--from", address, "-n", "ana", "--yes")
     assert waits == [0.5] * 6
 
 

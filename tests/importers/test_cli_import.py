@@ -114,6 +114,9 @@ def test_mistakes_leave_no_store_behind(
     assert "there are: new (New), old (Old)" in capsys.readouterr().err
     assert run("import", "chatgpt", written(tmp_path / "empty.json", "[]"), *to) == 0
     assert "no message to import" in capsys.readouterr().err
+    lines = written(tmp_path / "lines.jsonl", '{"role": "user", "text": "Hi"}\n' * 2)
+    assert run("import", "auto", lines, *to) == 0
+    assert "`ebbtide replay`" in capsys.readouterr().err
     assert not store_path.exists()
 
 

@@ -17,7 +17,7 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import counted, print_json, write
 
 if TYPE_CHECKING:
     from ebbtide.archives import Archive, Identity, Retry
@@ -129,11 +129,11 @@ def push(
         print_json({**done.to_dict(), "archive": archive.place})
         return
     write(
-        f"{done.namespace!r}: {done.shipped:,} turns shipped, {done.erased:,} erased; "
+        f"{done.namespace!r}: {counted(done.shipped, 'turn')} shipped, {done.erased:,} erased; "
         f"{done.turns:,} in {archive.place}"
     )
     if done.waiting:
-        write(f"{done.waiting:,} turns are still to be analysed: push again later")
+        write(f"still to be analysed: {counted(done.waiting, 'turn')}; push again later")
 
 
 @app.command(epilog=_SEARCH)
@@ -218,7 +218,7 @@ def status(
     write(f"{archive.place}: {identity.dimension} dimensions, {identity.embedding}")
     for row in rows:
         write(
-            f"{row['namespace']!r}: {row['turns']:,} turns, up to {row['cursor']:,}; "
+            f"{row['namespace']!r}: {counted(row['turns'], 'turn')}, up to {row['cursor']:,}; "
             f"sum {row['sum'][:16]}"
         )
 
@@ -272,7 +272,9 @@ def pull(
     if as_json:
         print_json(done.to_dict())
     else:
-        write(f"pulled {done.turns:,} turns as {done.namespace!r}; digest {done.digest[:16]}")
+        write(
+            f"pulled {counted(done.turns, 'turn')} as {done.namespace!r}; digest {done.digest[:16]}"
+        )
 
 
 @app.command(epilog=_MIGRATE)
@@ -326,4 +328,4 @@ def erase(
     if as_json:
         print_json({"namespace": namespace, "erased": erased})
     else:
-        write(f"erased {namespace!r}: {erased:,} turns")
+        write(f"erased {namespace!r}: {counted(erased, 'turn')}")

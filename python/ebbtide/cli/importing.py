@@ -285,7 +285,9 @@ def _print_left_out(export: Export, *, nothing: bool) -> None:
     from ebbtide.cli.output import plain, stderr
 
     if nothing:
-        stderr().print("note: there is no message to import in it")
+        # Lines with a `text` look like a list of messages whose `content` is missing.
+        ours = "; try `ebbtide replay`" if export.format == "openai" else ""
+        stderr().print(f"note: there is no message to import in it{ours}")
     if export.skips:
         stdout().print(show.left_out_table(export.skips))
     for note in export.notes:

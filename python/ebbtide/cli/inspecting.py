@@ -16,7 +16,7 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import counted, print_json, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -158,4 +158,4 @@ def _open(page: Path) -> None:
 def _report(file: Path | None, data: dict[str, Any]) -> None:
     shown, older = len(data["turns"]), data["left_out"]
     rest = f"; {older:,} older ones are left out (--limit)" if older else ""
-    write(f"wrote {file}: {shown:,} turn{'' if shown == 1 else 's'}{rest}")
+    write(f"wrote {file}: {counted(shown, 'turn')}{rest}")

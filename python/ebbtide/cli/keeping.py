@@ -18,7 +18,7 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import counted, print_json, write
 
 if TYPE_CHECKING:
     from ebbtide.config import Config
@@ -88,16 +88,11 @@ def load(
     """
     with _written(store, settings_from(config)) as opened:
         memory = opened.load(file, namespace=namespace)
-        done = {
-            "namespace": memory.namespace,
-            "turns": len(memory),
-            "digest": memory.digest(),
-        }
+        name, turns, digest = memory.namespace, len(memory), memory.digest()
     if as_json:
-        print_json(done)
+        print_json({"namespace": name, "turns": turns, "digest": digest})
     else:
-        name, turns, digest = done.values()
-        write(f"loaded {turns} turns as {name!r}; digest {str(digest)[:16]}")
+        write(f"loaded {counted(turns, 'turn')} as {name!r}; digest {digest[:16]}")
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from ebbtide.cli.common import (
     settings_from,
     turn_id,
 )
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import counted, print_json, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -194,7 +194,7 @@ def _erasing(
     for turn in turns:
         said = turn.text if len(turn.text) <= _SHOWN else turn.text[: _SHOWN - 1] + "…"
         write(f"{turn.interaction_id}  {turn.speaker or turn.role}: {' '.join(said.split())}")
-    count = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+    count = counted(len(turns), "turn")
     if yes:
         write(f"erased {count} of {name!r}; {left} left")
     elif turns:
@@ -247,4 +247,4 @@ def reindex(
     if as_json:
         print_json({"namespace": name, "turns": done, "digest": digest})
     else:
-        write(f"read {done} turns of {name!r} anew; digest {digest[:16]}")
+        write(f"read {counted(done, 'turn')} of {name!r} anew; digest {digest[:16]}")

@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ebbtide.cli.output import plain
+from ebbtide.cli.output import counted, plain
 from ebbtide.moments import iso_day
 from ebbtide.types import KNOWS
 
@@ -80,7 +80,7 @@ def replay_table(summaries: Sequence[ReplaySummary], *, title: str = "Replayed")
     known = sum(s.duplicates for s in summaries)
     over = sum(s.over_budget_turns for s in summaries)
     table.caption = (
-        f"{stored:,} turns stored in {seconds:.1f} s ({speed:.1f} turns/s), "
+        f"{counted(stored, 'turn')} stored in {seconds:.1f} s ({speed:.1f} turns/s), "
         f"{known:,} known before, {sum(s.skipped for s in summaries):,} skipped, "
         f"{over:,} left the budget exceeded. "
         f"tiers: {'/'.join(TIERS)}; evicted: hard kill/budget."
@@ -133,9 +133,8 @@ def conversations_table(conversations: Sequence[ImportedConversation]) -> Table:
         )
     more = len(conversations) - _CONVERSATIONS
     turns = sum(found.turns for found in conversations)
-    table.caption = (
-        f"{turns:,} turns in {len(conversations):,} conversation{'' if alone else 's'}"
-        + (f", {more:,} of them not shown (--json has all)." if more > 0 else ".")
+    table.caption = f"{counted(turns, 'turn')} in {counted(len(conversations), 'conversation')}" + (
+        f", {more:,} of them not shown (--json has all)." if more > 0 else "."
     )
     table.caption_justify = "left"
     return table
