@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from reference.stand_ins import HashEmbedder, StubAnalyser
 
 from ebbtide import Config
@@ -22,6 +23,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # ONNX Runtime's telemetry stays off in the tests, whatever they import first.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+# An example takes longer on a busy machine, and is no failure for that.
+settings.register_profile("ebbtide", deadline=None)
+settings.load_profile("ebbtide")
 
 ROOT = Path(__file__).parents[1]
 

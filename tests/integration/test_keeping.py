@@ -161,9 +161,7 @@ def test_a_damaged_file_leaves_nothing_behind(
 
 
 @given(cuts=st.lists(st.tuples(st.integers(0, 2**20), st.binary(max_size=6)), min_size=1))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_file_does_more_than_be_refused(
     stub: Config, tmp_path: Path, cuts: list[tuple[int, bytes]]
 ) -> None:

@@ -96,7 +96,7 @@ def test_decay_gives_the_engines_numbers(stub: Config) -> None:
     st.integers(0, 900),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_pruning_is_the_papers_loop(
     rows: list[tuple[int, int, int]], budget: int, evict_healthy: bool
 ) -> None:
