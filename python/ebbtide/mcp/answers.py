@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ebbtide.types import RetrievedEvidence, Turn, WriteReport
+from ebbtide.types import KNOWS, RetrievedEvidence, Turn, WriteReport
 
 __all__ = ["recalled", "remembered", "turn_data"]
-
-_KNOWS = 0.5
-"""Confidence below which the memory says that it may not know."""
-
 
 _ORIGINALS = ("langchain", "openai")
 """Where adapters keep the message that a turn was made of, pictures and all; its text is told."""
@@ -35,7 +31,7 @@ def recalled(evidence: Sequence[RetrievedEvidence]) -> dict[str, Any]:
     """Evidence, best first, and a sentence about how far it can be trusted."""
     if not evidence:
         note = "The memory knows nothing about this. Do not guess."
-    elif evidence[0].confidence < _KNOWS:
+    elif evidence[0].confidence < KNOWS:
         note = "The memory may not know this: even the best turn is doubtful."
     else:
         note = "Best first. A turn that is superseded, corrected or invalidated is history."
