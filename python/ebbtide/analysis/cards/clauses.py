@@ -102,7 +102,7 @@ def _states(verb: Token) -> bool:
         return head.pos_ in {"VERB", "AUX"} and _states(head)
     if verb.dep_ in {"ccomp", "parataxis"} and verb.i > head.i:
         # "I've been great - I won a tournament": the dash, not the verb, joins them.
-        first = min(token.i for token in verb.subtree)
+        first = verb.left_edge.i
         broken = first > 0 and verb.doc[first - 1].text in {"-", "–", "—", ";", ":"}
         return broken and lemma_of(head) not in SAYING_VERBS and _states(head)
     if verb.dep_ in {"ccomp", "parataxis"} and verb.i < head.i:
