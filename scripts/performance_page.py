@@ -162,7 +162,7 @@ def million(found: dict[str, Any]) -> Iterator[str]:
         f"CPU a turn; it changes by {slopes['cpu_us_a_turn_per_100k_turns']} µs with every "
         f"100,000 turns. Resident memory grows by {slopes['rss_bytes_a_turn']:,} bytes a turn: "
         "a vector in memory, what recall must know of the turn, and the part of the file that is "
-        "mapped (at most 1 GiB, which the system takes back when it wants it)."
+        "mapped, which the system takes back when it wants it."
     )
     yield ""
     chosen = [rows[round(i * (len(rows) - 1) / 9)] for i in range(min(10, len(rows)))]

@@ -188,7 +188,7 @@ def test_the_source_distribution_has_what_a_build_needs(script: ModuleType, tmp_
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"Cargo.lock", "Cargo.toml", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
-    needed.add("THIRD-PARTY-LICENSES.txt")
+    needed |= {"THIRD-PARTY-LICENSES.txt", ".cargo/config.toml"}
     needed |= {f"python/{name}" for name in script.expected()}
     assert needed <= names
     assert {name for name in names - needed if not name.startswith("rust/")} == set()

@@ -13,6 +13,8 @@ use crate::retrieve::features::Judge;
 use crate::retrieve::{Filters, Query, QueryFrame, cards};
 use crate::text::{self, fold};
 use crate::types::{InteractionId, Signals, Validity};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The caller's conditions, those on metadata looked up.
 pub(super) struct Conditions<'a> {
@@ -62,59 +64,55 @@ impl Engine {
         let k = r
             .raw_prefetch_k
             .max(if r.late_interaction { reach } else { 0 });
-        let mut all: Vec<Hit> = Vec::new();
-        let mut put = |hits: Hits, channel: usize| {
-            all.extend(hits.into_iter().map(|(id, s)| (id, channel, s)));
-        };
         // Only the paper has a ceiling of distance; the other preset ranks and cuts later.
         let floor = if r.late_interaction {
             -1.0
         } else {
             1.0 - config.ltm.distance_threshold
         };
-        if r.enable_raw_semantic {
+        let dense = || {
             // Signs that no model has a vector for; what is asked for in number is given.
-            let hits = if floor < 0.0 && query.vector.iter().all(|x| *x == 0) {
+            if floor < 0.0 && query.vector.iter().all(|x| *x == 0) {
                 self.flat.first(k, admit)
             } else {
                 self.flat.search_rest(&query.vector, k, floor, graph, admit)
-            };
-            put(hits, RAW_SEMANTIC);
-        }
-        let lexical = self.query_terms(frame);
-        if r.enable_raw_lexical {
-            put(
-                self.lexical.overlap(&lexical, r.raw_prefetch_k, admit),
-                RAW_LEXICAL,
-            );
-        }
-        if r.enable_bm25 {
-            put(self.bm25.bm25(&self.query_stems(frame), k, admit), BM25);
-        }
-        if config.ltm.cards_enabled {
-            let admit_card = |n: u64| {
-                let (id, _) = cards::split(n);
-                admit(id) && self.turns.get(&id).is_some_and(|m| m.archived)
-            };
-            let mut put = |hits: Hits, channel: usize| {
-                all.extend(hits.into_iter().map(|(n, s)| (n | CARD, channel, s)));
-            };
-            if r.enable_card_symbolic {
-                let k = r.symbolic_lookup_k;
-                put(
-                    self.cards
-                        .symbolic(frame, &r.symbolic_weights, k, admit_card),
-                    CARD_SYMBOLIC,
-                );
             }
-            if r.enable_card_semantic {
-                put(
-                    self.card_semantic(query, r.card_prefetch_k, floor, &admit_card),
-                    CARD_SEMANTIC,
-                );
-            }
-        }
-        merge(all)
+        };
+        let bm25 = || self.bm25.bm25(&self.query_stems(frame), k, admit);
+        let lexical = || {
+            let terms = self.query_terms(frame);
+            self.lexical.overlap(&terms, r.raw_prefetch_k, admit)
+        };
+        let admit_card = |n: u64| {
+            let (id, _) = cards::split(n);
+            admit(id) && self.turns.get(&id).is_some_and(|m| m.archived)
+        };
+        let symbolic = || {
+            let (weights, k) = (&r.symbolic_weights, r.symbolic_lookup_k);
+            as_cards(self.cards.symbolic(frame, weights, k, admit_card))
+        };
+        let by_vector =
+            || as_cards(self.card_semantic(query, r.card_prefetch_k, floor, &admit_card));
+        let cards = config.ltm.cards_enabled;
+        // The longest first: a thread that is done takes the next.
+        let channels: [(usize, bool, Channel<'_>); 5] = [
+            (RAW_SEMANTIC, r.enable_raw_semantic, &dense),
+            (BM25, r.enable_bm25, &bm25),
+            (CARD_SEMANTIC, cards && r.enable_card_semantic, &by_vector),
+            (RAW_LEXICAL, r.enable_raw_lexical, &lexical),
+            (CARD_SYMBOLIC, cards && r.enable_card_symbolic, &symbolic),
+        ];
+        let enabled: Vec<_> = channels.into_iter().filter(|c| c.1).collect();
+        let searches: Vec<Channel<'_>> = enabled.iter().map(|c| c.2).collect();
+        let found = if self.turns.len() < SHARED_FROM {
+            searches.iter().map(|search| search()).collect()
+        } else {
+            by_two_threads(&searches)
+        };
+        let numbered = enabled.iter().map(|c| c.0).zip(found);
+        let each =
+            |(channel, hits): (usize, Hits)| hits.into_iter().map(move |(k, s)| (k, channel, s));
+        merge(numbered.flat_map(each).collect())
     }
 
     /// Over the cards' own vectors; over their turns' where the store has none.
@@ -216,6 +214,38 @@ type Hit = (u64, usize, f64);
 /// Ids and card numbers are far below.
 const CARD: u64 = 1 << 63;
 
+/// One of the channels, which do not depend on each other.
+type Channel<'a> = &'a (dyn Fn() -> Hits + Sync);
+
+/// Turns from which on a second thread takes some of the channels: to start it must cost
+/// little beside what it takes over. Few in tests, which thus have both ways.
+const SHARED_FROM: usize = if cfg!(test) { 8 } else { 1 << 18 };
+
+/// What each channel finds, in their order; whichever thread is free takes the next.
+fn by_two_threads(channels: &[Channel<'_>]) -> Vec<Hits> {
+    let next = AtomicUsize::new(0);
+    let take = || -> Vec<(usize, Hits)> {
+        let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        let own = numbers.map_while(|n| Some((n, channels.get(n)?())));
+        own.collect()
+    };
+    let mut found = std::thread::scope(|scope| {
+        // Where the system gives no thread, this one takes every channel.
+        let helper = std::thread::Builder::new().spawn_scoped(scope, take);
+        let mut found = take();
+        let others = helper.map(|h| h.join().unwrap_or_else(|e| resume_unwind(e)));
+        found.extend(others.into_iter().flatten());
+        found
+    });
+    found.sort_unstable_by_key(|(n, _)| *n);
+    found.into_iter().map(|(_, hits)| hits).collect()
+}
+
+/// Cards among the turns.
+fn as_cards(hits: Hits) -> Hits {
+    hits.into_iter().map(|(n, s)| (n | CARD, s)).collect()
+}
+
 /// Each turn or card once, in their order, with its score by channel.
 fn merge(mut all: Vec<Hit>) -> Vec<Sighting> {
     all.sort_unstable_by_key(|(key, channel, _)| (*key, *channel));
@@ -252,5 +282,23 @@ fn drop_unless_all(
                 c.dropped = Some(why);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_threads_find_what_one_does_in_the_same_order() {
+        let searches: Vec<Box<dyn Fn() -> Hits + Sync>> = (0..5u64)
+            .map(|n| -> Box<dyn Fn() -> Hits + Sync> { Box::new(move || vec![(n, 0.5)]) })
+            .collect();
+        let channels: Vec<Channel<'_>> = searches.iter().map(|s| &**s).collect();
+        let alone: Vec<Hits> = channels.iter().map(|search| search()).collect();
+        for _ in 0..100 {
+            assert_eq!(by_two_threads(&channels), alone);
+        }
+        assert!(by_two_threads(&[]).is_empty());
     }
 }

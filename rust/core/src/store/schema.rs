@@ -224,7 +224,8 @@ ALTER TABLE token_vector ADD COLUMN bits INTEGER;
 /// Bytes of the file that are read where the system keeps them, without a call and a copy
 /// for each page; what lies beyond is read as ever. A recall reads a thousand pages from
 /// all over a large file, and the next one others, so that `cache_size` is of little use to
-/// it. The system takes the memory back when it wants it; an in-memory store has nothing to
+/// it. At most as much as `.cargo/config.toml` lets SQLite map, which a million turns are far
+/// from. The system takes the memory back when it wants it; an in-memory store has nothing to
 /// map. SQLite writes past the map and not through it, and maps anew what has grown or what
 /// a `VACUUM` or a checkpoint of any process cut off.
 ///
@@ -234,7 +235,7 @@ ALTER TABLE token_vector ADD COLUMN bits INTEGER;
 /// The price: a mapped page that the disk cannot give is no error but ends the process.
 /// `Store::check` looks for such pages, so it reads without the map.
 const MAPPED: u64 = if cfg!(all(unix, target_pointer_width = "64")) {
-    1 << 30
+    1 << 36
 } else {
     0
 };
@@ -361,4 +362,21 @@ fn version(conn: &Connection) -> Result<usize> {
     let version: i64 = conn.query_row("PRAGMA user_version", [], |r| r.get(0))?;
     usize::try_from(version)
         .map_err(|_| Error::new(Code::StoreCorrupt, "the store's schema version is negative"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_be_mapped_as_far_as_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let conn = Connection::open(folder.path().join("m.db")).unwrap();
+        mapped(&conn, true).unwrap();
+        let most: i64 = conn
+            .query_row("PRAGMA mmap_size", [], |row| row.get(0))
+            .unwrap();
+        let wanted = MAPPED.cast_signed();
+        assert_eq!(most, wanted, "SQLite was built without .cargo/config.toml");
+    }
 }
