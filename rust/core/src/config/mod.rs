@@ -64,11 +64,10 @@ fn parse(text: &str) -> Result<Table> {
 /// Lays `over` on `base`; a section or key that `base` lacks is an error that
 /// names the section of that key, or the nearest one there is.
 fn overlay(base: &mut Table, over: &Table) -> Result<()> {
-    let all = base.clone();
     for (section, value) in over {
         let Some(known) = base.get_mut(section) else {
             if !value.is_table()
-                && let Some(home) = home(&all, section)
+                && let Some(home) = home(section)
             {
                 return Err(Error::new(
                     Code::ConfigUnknownKey,
@@ -77,13 +76,13 @@ fn overlay(base: &mut Table, over: &Table) -> Result<()> {
             }
             return Err(unknown("section", section, base.keys(), None));
         };
-        overlay_section(section, known, value, &all)?;
+        overlay_section(section, known, value)?;
     }
     Ok(())
 }
 
 /// One section, and the sections in it (`[policy.rpe]`).
-fn overlay_section(section: &str, known: &mut Value, value: &Value, all: &Table) -> Result<()> {
+fn overlay_section(section: &str, known: &mut Value, value: &Value) -> Result<()> {
     let (Value::Table(known), Value::Table(keys)) = (known, value) else {
         return Err(Error::new(
             Code::ConfigType,
@@ -92,12 +91,11 @@ fn overlay_section(section: &str, known: &mut Value, value: &Value, all: &Table)
     };
     for (key, value) in keys {
         let Some(slot) = known.get_mut(key) else {
-            let elsewhere = home(all, key);
             let what = format!("key in [{section}]");
-            return Err(unknown(&what, key, known.keys(), elsewhere));
+            return Err(unknown(&what, key, known.keys(), home(key)));
         };
         if slot.is_table() {
-            overlay_section(&format!("{section}.{key}"), slot, value, all)?;
+            overlay_section(&format!("{section}.{key}"), slot, value)?;
         } else {
             *slot = coerce(section, key, slot, value)?;
         }
@@ -106,7 +104,8 @@ fn overlay_section(section: &str, known: &mut Value, value: &Value, all: &Table)
 }
 
 /// The section that has a key of this name, where just one does.
-fn home(all: &Table, key: &str) -> Option<String> {
+fn home(key: &str) -> Option<String> {
+    let all = defaults();
     let mut sections: Vec<(String, &Table)> = all
         .iter()
         .filter_map(|(name, value)| Some((name.clone(), value.as_table()?)))
