@@ -171,11 +171,11 @@ class Writing:
         self._handle.check_process()
         with self._queue_lock, self._settle_lock:
             with self.exclusively():
+                # Asked while nobody else writes: later, the newest may be another's.
                 before = None if numbers is None else self._newest()
                 report = self._handle.add(part)
-                # Asked while nobody else writes: later, the newest may be another's.
-                if numbers is not None and before is not None and self._newest() > before:
-                    numbers.append(self._newest())
+                if numbers is not None and (newest := self._newest()) != before:
+                    numbers.append(newest)
                 self._graphs.settle()
             # Readers need not wait for a language model; whoever writes next does.
             self._part.settle(self._handle)

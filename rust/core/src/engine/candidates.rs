@@ -102,17 +102,17 @@ impl Engine {
             (RAW_LEXICAL, r.enable_raw_lexical, &lexical),
             (CARD_SYMBOLIC, cards && r.enable_card_symbolic, &symbolic),
         ];
-        let enabled: Vec<_> = channels.into_iter().filter(|c| c.1).collect();
-        let searches: Vec<Channel<'_>> = enabled.iter().map(|c| c.2).collect();
+        let enabled = channels.into_iter().filter(|c| c.1);
+        let (numbers, searches): (Vec<usize>, Vec<Channel<'_>>) =
+            enabled.map(|c| (c.0, c.2)).unzip();
         let found = if self.turns.len() < SHARED_FROM {
             searches.iter().map(|search| search()).collect()
         } else {
             by_two_threads(&searches)
         };
-        let numbered = enabled.iter().map(|c| c.0).zip(found);
         let each =
             |(channel, hits): (usize, Hits)| hits.into_iter().map(move |(k, s)| (k, channel, s));
-        merge(numbered.flat_map(each).collect())
+        merge(numbers.into_iter().zip(found).flat_map(each).collect())
     }
 
     /// Over the cards' own vectors; over their turns' where the store has none.
