@@ -24,6 +24,7 @@ __all__ = [
     "checked_text",
     "filters_for_core",
     "interaction_id_of",
+    "paired",
     "positive",
     "prepare",
     "query_moment",
@@ -80,6 +81,15 @@ class Prepared:
     received_at: int
     moment: datetime | None
     """When it was said, on the clock of its stamp."""
+
+
+def paired(text: str) -> str:
+    """Text that can be stored: halves of surrogate pairs are joined, or replaced by U+FFFD."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
 
 
 def readable(name: str) -> str:

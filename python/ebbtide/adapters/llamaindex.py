@@ -8,6 +8,7 @@ from typing import Any
 from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.texts import question_for, stored_text
 from ebbtide.extras import MissingExtraError
+from ebbtide.inputs import paired
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
@@ -53,7 +54,7 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
     clock: Clock = Field(default=utc_now, exclude=True, description="The time of a message.")
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        question = _whole(_question(messages or []))
+        question = paired(_question(messages or []))
         if not question.strip():
             return ""
         return await asyncio.to_thread(
@@ -72,7 +73,9 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
     def _turn(self, message: ChatMessage) -> Turn | None:
         session_id = message.additional_kwargs.get("session_id")
         most = self.memory.config["limits"]["max_turn_chars"]
-        text = stored_text(_whole(message.content or ""), "", most=most)
+        # A message cut within an emoji has half of it. Refused, it would be lost, and those
+        # that leave the short-term memory with it: nobody hands them in again.
+        text = stored_text(paired(message.content or ""), "", most=most)
         if not text:
             return None
         role = str(message.role.value)
@@ -82,15 +85,6 @@ class EbbtideMemoryBlock(BaseMemoryBlock[str]):
             timestamp=self.clock(),
             session_id=None if session_id is None else str(session_id),
         )
-
-
-def _whole(text: str) -> str:
-    """The text, with a mark where half of a pair stands alone.
-
-    A message that was cut within an emoji has such a half. Refused, it would be lost, and
-    those that leave the short-term memory with it: nobody hands them in again.
-    """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _question(messages: list[ChatMessage]) -> str:

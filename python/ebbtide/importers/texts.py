@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
+from ebbtide.inputs import paired
 from ebbtide.moments import iso_moment
 
 __all__ = [
@@ -37,11 +38,7 @@ _COUNTED = re.compile(r"\d{9,}(?:\.\d+)?")
 
 def clean(text: str) -> str:
     """Text without outer space; half surrogates are joined, or replaced by U+FFFD."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.strip()
+    return paired(text).strip()
 
 
 def as_text(value: Any) -> str:
