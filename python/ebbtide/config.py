@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from ebbtide import _core
 from ebbtide.errors import ConfigError
+from ebbtide.messages import reason
 
 __all__ = ["PRESETS", "Config"]
 
@@ -99,7 +100,7 @@ class Config:
         try:
             text = Path(path).read_text(encoding="utf-8-sig")
         except (OSError, ValueError, TypeError) as error:  # a NUL in the name, no name at all
-            why = getattr(error, "strerror", None) or error  # without the path again
+            why = reason(error)  # without the path again
             message = f"the configuration {path} cannot be read: {why}"
             raise ConfigError(message, "config.syntax") from error
         _core.load_config(preset, text)  # names the line of a syntax error

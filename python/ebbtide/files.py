@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ebbtide.errors import InputError, StoreError
+from ebbtide.messages import reason
 
 __all__ = ["into_place", "made_whole", "read_json", "write_json", "write_text", "writing"]
 
@@ -61,7 +62,7 @@ def read_json(path: Path, kind: type[_Kind]) -> _Kind:
             return found
         why: object = f"it holds no {kind.__name__}"
     except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or error
+        why = reason(error)
     message = f"{path} cannot be read: {why}; delete it and run it again, it is made anew"
     raise InputError(message, "input.transcript")
 
@@ -77,7 +78,7 @@ def writing(place: Path) -> Iterator[None]:
         yield
     except OSError as error:
         blocked = isinstance(error, FileExistsError | NotADirectoryError)
-        why = "a file is in its way" if blocked else error.strerror or error
+        why = "a file is in its way" if blocked else reason(error)
         message = f"{place} cannot be written: {why}; make room, or name another place"
         raise StoreError(message, "store.open") from error
 

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 from ebbtide.errors import InputError
 from ebbtide.inputs import checked_text, readable
 from ebbtide.mappings import turn_from
+from ebbtide.messages import reason
 from ebbtide.types import Turn
 
 if TYPE_CHECKING:
@@ -146,9 +147,7 @@ def check_transcript(path: str | Path) -> bool:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         line = b""  # reading it says where it breaks
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read: {error.strerror or error}", "input.transcript"
-        ) from error
+        raise InputError(f"{file} cannot be read: {reason(error)}", "input.transcript") from error
     try:
         first = json.loads(line)
     except (ValueError, RecursionError):
@@ -187,9 +186,7 @@ def split_messages(path: str | Path, field: str) -> dict[str, list[Lines]]:
                         runs.append(Lines(offset, number, 1))
                 offset += len(line)
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read: {error.strerror or error}", "input.transcript"
-        ) from error
+        raise InputError(f"{file} cannot be read: {reason(error)}", "input.transcript") from error
     return found
 
 

@@ -15,8 +15,9 @@ import pytest
 from ebbtide import Config, Memory
 from ebbtide.inspection import gather, inspection_page
 from ebbtide.inspection.life import FATES
-from ebbtide.inspection.markup import Html, element, join, plural
+from ebbtide.inspection.markup import Html, element, join
 from ebbtide.inspection.rows import FATE_WORDS
+from ebbtide.messages import counted
 
 from .conftest import QUESTIONS, SCRIPT
 
@@ -265,5 +266,5 @@ def test_elements_escape_texts_and_attributes() -> None:
     assert made == '<p class="&quot;&lt;" data-x="3" hidden>a &lt; b &amp; c<b>x</b></p>'
     assert join("<", Html("<i>")) == "&lt;<i>"
     assert element("input", name="x") == '<input name="x">'
-    assert plural(1, "turn") == "1 turn"
-    assert plural(1000, "turn") == "1,000 turns"
+    assert counted(1, "turn") == "1 turn"
+    assert counted(1000, "turn") == "1,000 turns"

@@ -20,6 +20,7 @@ from ebbtide.cli.common import (
     settings_from,
 )
 from ebbtide.cli.output import fail, print_json, stdout
+from ebbtide.messages import reason
 from ebbtide.pipeline import BATCH
 
 if TYPE_CHECKING:
@@ -275,9 +276,7 @@ def _write(report: Path | None, document: dict[str, Any]) -> None:
         # A file's name may be no Unicode; in JSON its bytes are escapes then.
         report.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
-        raise InputError(
-            f"{report} cannot be written: {error.strerror or error}", "input.field"
-        ) from error
+        raise InputError(f"{report} cannot be written: {reason(error)}", "input.field") from error
 
 
 def _print_left_out(export: Export, *, nothing: bool) -> None:

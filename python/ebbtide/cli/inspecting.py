@@ -16,7 +16,8 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.output import counted, print_json, write
+from ebbtide.cli.output import print_json, write
+from ebbtide.messages import counted, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,7 +127,7 @@ def _save(file: Path, store: Path, save: Callable[[], object]) -> None:
     try:
         save()
     except OSError as error:
-        message = f"cannot write {file}: {error.strerror or error}; choose another name with --out"
+        message = f"cannot write {file}: {reason(error)}; choose another name with --out"
         raise InputError(message, "input.field") from error
 
 

@@ -18,7 +18,8 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.output import counted, print_json, write
+from ebbtide.cli.output import print_json, write
+from ebbtide.messages import counted
 
 if TYPE_CHECKING:
     from ebbtide.config import Config

@@ -20,7 +20,8 @@ from ebbtide.cli.common import (
     settings_from,
     turn_id,
 )
-from ebbtide.cli.output import counted, print_json, write
+from ebbtide.cli.output import print_json, write
+from ebbtide.messages import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OutputError",
-    "counted",
     "fail",
     "finish",
     "plain",
@@ -115,11 +114,6 @@ def stderr() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
-
-
-def counted(number: int, thing: str) -> str:
-    """Things with their number, of one or of several."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def write(text: str) -> None:

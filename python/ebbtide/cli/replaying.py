@@ -31,6 +31,7 @@ from ebbtide.cli.replaying_many import (
     SplitOption,
     replay_many,
 )
+from ebbtide.messages import reason
 from ebbtide.pipeline import BATCH
 
 if TYPE_CHECKING:
@@ -218,9 +219,7 @@ def _lasting(file: Path, stack: ExitStack) -> Path:
         with file.open("rb") as pipe, (folder / file.name).open("wb") as copy:
             shutil.copyfileobj(pipe, copy)
     except OSError as error:
-        raise InputError(
-            f"{file} cannot be read: {error.strerror or error}", "input.transcript"
-        ) from error
+        raise InputError(f"{file} cannot be read: {reason(error)}", "input.transcript") from error
     return folder / file.name
 
 

@@ -9,7 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ebbtide.cli.output import counted, plain
+from ebbtide.cli.output import plain
+from ebbtide.messages import counted
 from ebbtide.moments import iso_day
 from ebbtide.types import KNOWS
 

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from ebbtide.daemon.connections import Connections, LostError, NotSentError, Reply
 from ebbtide.daemon.wire import INSTANCE_HEADER, KEY_HEADER, PREFIX, error_from
 from ebbtide.errors import ConfigError, EbbtideError, ExternalError
+from ebbtide.messages import reason
 from ebbtide.opened import closed
 
 __all__ = ["Transport"]
@@ -203,7 +204,7 @@ def _read(token: str | Path) -> str:
         try:
             found = token.read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            message = f"the token file {token} cannot be read: {error.strerror or error}"
+            message = f"the token file {token} cannot be read: {reason(error)}"
             raise ExternalError(message, "daemon.address") from error
     found = found.strip() if isinstance(found, str) else ""
     if not found or not all("!" <= character <= "~" for character in found):

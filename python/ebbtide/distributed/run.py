@@ -23,6 +23,7 @@ from ebbtide.config import Config
 from ebbtide.cores import usable_cores
 from ebbtide.errors import InputError, StoreError
 from ebbtide.inputs import positive
+from ebbtide.messages import reason
 from ebbtide.opened import settings_of
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _opened(out: Path) -> IO[str]:
         out.mkdir(parents=True, exist_ok=True)
         return (out / ".lock").open("w")
     except OSError as error:
-        message = f"{out} is no directory to write to: {error.strerror or error}; name another"
+        message = f"{out} is no directory to write to: {reason(error)}; name another"
         raise StoreError(message, "store.open") from error
 
 

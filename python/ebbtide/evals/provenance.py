@@ -15,6 +15,7 @@ from typing import Any
 from ebbtide import _core
 from ebbtide.config import Config
 from ebbtide.errors import InputError
+from ebbtide.messages import reason
 
 __all__ = ["code", "file_sha256", "fingerprint", "machine", "public_command", "versions"]
 
@@ -104,7 +105,7 @@ def file_sha256(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        message = f"{path} cannot be read: {error.strerror or error}"
+        message = f"{path} cannot be read: {reason(error)}"
         raise InputError(message, "input.transcript") from error
 
 

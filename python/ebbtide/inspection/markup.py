@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["Html", "element", "join", "number", "plural"]
+__all__ = ["Html", "element", "join", "number"]
 
 _VOID = frozenset({"input", "meta", "path", "line", "rect", "circle"})
 
@@ -50,11 +50,6 @@ def join(*children: str | None) -> Html:
 def number(value: float, digits: int = 0) -> str:
     """A number for people: thousands apart."""
     return f"{value:,.{digits}f}"
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _name(key: str) -> str:

@@ -12,8 +12,9 @@ from typing import Any
 
 from ebbtide.inspection import sections
 from ebbtide.inspection.life import Decay
-from ebbtide.inspection.markup import Html, element, join, number, plural
+from ebbtide.inspection.markup import Html, element, join, number
 from ebbtide.inspection.rows import FATE_WORDS, filters, timeline
+from ebbtide.messages import counted
 
 __all__ = ["inspection_page"]
 
@@ -138,7 +139,7 @@ def _shown(data: Mapping[str, Any]) -> str:
     said = "Open a turn to see its decay, its score and what was decided about it."
     if older:
         said += (
-            f" These are the newest {number(shown)}; {plural(older, 'older turn')} "
+            f" These are the newest {number(shown)}; {counted(older, 'older turn')} "
             f"{'is' if older == 1 else 'are'} left out, and so is what concerns them alone."
         )
     return said

@@ -9,7 +9,8 @@ from typing import Any
 
 from ebbtide.inspection.charts import fade
 from ebbtide.inspection.life import FATES, Decay
-from ebbtide.inspection.markup import Html, element, join, plural
+from ebbtide.inspection.markup import Html, element, join
+from ebbtide.messages import counted
 
 __all__ = ["FATE_WORDS", "filters", "timeline"]
 
@@ -56,7 +57,7 @@ def _heading(rows: Sequence[Mapping[str, Any]]) -> Html:
     when = "" if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     name = f"Session {session}" if session is not None else when or "No date"
     rest = [when] if session is not None and when else []
-    rest.append(plural(len(rows), "turn"))
+    rest.append(counted(len(rows), "turn"))
     return join(name, " ", element("span", " · ".join(rest), class_="soft"))
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from ebbtide.inspection.charts import active_chart, gutter, omega_chart, token_chart, token_top
 from ebbtide.inspection.life import Decay
-from ebbtide.inspection.markup import Html, element, join, number, plural
+from ebbtide.inspection.markup import Html, element, join, number
 from ebbtide.inspection.series import TIERS
+from ebbtide.messages import counted
 
 __all__ = ["cards", "charts", "episodes", "lineage", "summary"]
 
@@ -40,13 +41,13 @@ def summary(memory: Mapping[str, Any]) -> Html:
         _figure("Active", number(memory["active"]), tier_bar(memory["tiers"])),
         _figure("Archived", number(memory["archived"]), ", ".join(archived) or "none so far"),
         _figure("Active tokens", number(memory["active_tokens"]), _budget(memory)),
-        _figure("No longer current", number(gone), plural(memory["relations"], "relation")),
+        _figure("No longer current", number(gone), counted(memory["relations"], "relation")),
     ]
     return element("dl", *figures, class_="figures")
 
 
 def _pending(memory: Mapping[str, Any]) -> str:
-    cards = plural(memory["cards"], "card")
+    cards = counted(memory["cards"], "card")
     waiting = memory["pending"]
     return f"{cards}, {number(waiting)} waiting for analysis" if waiting else cards
 
@@ -159,7 +160,7 @@ def _thread(thread: Mapping[str, Any], rows: Mapping[int, Mapping[str, Any]]) ->
     for edge in thread["edges"]:
         ending.setdefault(edge["newer"], []).append(edge)
     turns = [_knot(rows[number], ending.get(number, ())) for number in shown]
-    older = plural(whole - len(shown), "older turn")
+    older = counted(whole - len(shown), "older turn")
     return element(
         "section",
         element("h3", "; ".join(topics) or "Related by the caller"),
@@ -204,7 +205,7 @@ def cards(rows: Sequence[Mapping[str, Any]]) -> Html:
     parts = [
         element(
             "section",
-            element("h3", subject, " ", element("span", plural(len(held), "card"), class_="soft")),
+            element("h3", subject, " ", element("span", counted(len(held), "card"), class_="soft")),
             *_card_lists([_card(row, card) for row, card in held]),
             class_="subject",
         )
@@ -264,7 +265,7 @@ def episodes(data: Mapping[str, Any]) -> Html | None:
                 element("strong", f"Episode {episode['id']}"),
                 element(
                     "span",
-                    f"version {episode['version']}, {plural(len(episode['sources']), 'turn')}",
+                    f"version {episode['version']}, {counted(len(episode['sources']), 'turn')}",
                     class_="soft",
                 ),
                 class_="head",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from ebbtide.errors import ExternalError
+from ebbtide.messages import reason
 
 __all__ = ["listening"]
 
@@ -39,7 +40,7 @@ def listening(host: str, port: int) -> Iterator[list[socket.socket]]:
             if not sockets:
                 raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
         except (OSError, UnicodeError) as error:
-            why = getattr(error, "strerror", None) or error
+            why = reason(error)
             message = f"port {port} of {host} cannot be used: {why}; choose another"
             raise ExternalError(message, "daemon.address") from error
         yield sockets
