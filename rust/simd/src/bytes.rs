@@ -6,13 +6,13 @@
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86::tiles::Tiles;
-use crate::{Kind, Level, Line, dispatch, prefetch};
+use crate::{Kind, Level, Line, dispatch};
 
 /// Columns that are summed side by side.
 pub(crate) const PANEL: usize = 16;
 /// Rows and columns of a block.
 pub const SIDE: usize = 2 * PANEL;
-/// Rows that stay near the processor while all columns pass by.
+/// Rows that stay near the processor while all columns pass by, where there are no tiles.
 const NEAR: usize = 16 * SIDE;
 /// Numbers of a row that are multiplied in one step.
 pub(crate) const DEPTH: usize = 4;
@@ -96,17 +96,13 @@ impl ByteWeights {
         }
         let rows = x.len() / inner;
         let tiles = Tiles::ready(level, self);
+        // Tiles are done with a block before the rows of the next one have come. Panels lie one
+        // behind the other and come by themselves: so one block stays, and all panels pass by.
+        let stay = if tiles.is_some() { SIDE } else { NEAR };
         let mut sums = [[0; SIDE]; SIDE];
-        for first in (0..rows).step_by(NEAR) {
-            let near = first..rows.min(first + NEAR);
+        for first in (0..rows).step_by(stay) {
+            let near = first..rows.min(first + stay);
             for column in (0..self.columns).step_by(SIDE) {
-                // Tiles are done before the next panels have come from far; with one block
-                // there is no time to ask for them.
-                if tiles.is_some() && near.len() > SIDE && column + SIDE < self.columns {
-                    let (left, right) = self.panels_at(column + SIDE);
-                    prefetch(left);
-                    prefetch(right);
-                }
                 for row in near.clone().step_by(SIDE) {
                     let count = SIDE.min(rows - row);
                     let block = match count {
