@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from importlib.metadata import version
+from typing import Any, NamedTuple
 
 from ebbtide.forking import RenewedLock
 
@@ -12,6 +14,10 @@ __all__ = ["SentimentMeter", "split_at_whitespace"]
 # 14 s). Longer texts than this are read in pieces, whose compounds are averaged.
 _WHOLE_CHARACTERS = 8_000
 _PIECE_CHARACTERS = 2_000
+# The version whose way of reading :class:`_Reader` follows.
+_READ_VERSION = "3.3.2"
+# How many words before and behind a word VADER looks at to weigh it.
+_BEFORE, _BEHIND = 3, 2
 
 
 class SentimentMeter:
@@ -46,16 +52,100 @@ class SentimentMeter:
         return min(1.0, abs(total / len(text)))
 
     def _compound(self, text: str) -> float:
-        return float(self._loaded().polarity_scores(text)["compound"])
+        return float(self._loaded().compound(text))
 
     def _loaded(self) -> Any:
         if self._analyser is None:
             with self._lock:
                 if self._analyser is None:
-                    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
-                    self._analyser = SentimentIntensityAnalyzer()
+                    self._analyser = _Reader()
         return self._analyser
+
+
+class _Words(NamedTuple):
+    """Some words of a text, as VADER's rules take them."""
+
+    words_and_emoticons: list[str]
+    is_cap_diff: bool
+
+
+class _Reader:
+    """VADER, asked only where its answer may be another than that nothing is changed.
+
+    For each word it lower-cases the whole text again, and goes through every word that
+    denies for every word before it. But for the words of its lexicon every weight is 0; few
+    words deny, and fewer are in an idiom.
+    """
+
+    def __init__(self) -> None:
+        from vaderSentiment import vaderSentiment as vader  # noqa: N813
+
+        own = self._vader = vader.SentimentIntensityAnalyzer()
+        self._lexicon = own.lexicon.keys() - vader.BOOSTER_DICT.keys()
+        self._emojis = frozenset(own.emojis)
+        self._words_of = vader.SentiText
+        self._known = version("vaderSentiment") == _READ_VERSION
+        if self._known:
+            denies, idioms = own._negation_check, own._special_idioms_check
+            own._negation_check = _where_denied(denies, vader.negated)
+            phrases = [*vader.SPECIAL_CASES, *vader.BOOSTER_DICT]
+            own._special_idioms_check = _where_idioms(idioms, phrases)
+
+    def compound(self, text: str) -> float:
+        """What VADER's ``polarity_scores`` gives as ``compound``."""
+        # An emoji stands for several words.
+        if not self._known or not (text.isascii() or self._emojis.isdisjoint(text)):
+            return float(self._vader.polarity_scores(text)["compound"])
+        text = text.strip()
+        read = self._words_of(text)
+        words = read.words_and_emoticons
+        lower = [word.lower() for word in words]
+        weights = [0.0] * len(words)
+        for place, word in enumerate(lower):
+            if word not in self._lexicon:
+                continue
+            if word == "kind" and lower[place + 1 : place + 2] == ["of"]:
+                continue
+            first = max(0, place - _BEFORE)
+            beside = _Words(words[first : place + _BEHIND + 1], read.is_cap_diff)
+            (weights[place],) = self._vader.sentiment_valence(
+                0, beside, words[place], place - first, []
+            )
+        if "but" in lower:
+            weights = self._vader._but_check(words, weights)
+        found = [weight for weight in weights if weight]
+        return float(self._vader.score_valence(found, text)["compound"])
+
+
+def _where_denied(check: Any, denies: Any) -> Any:
+    """VADER's check for a denial before a word, made where a word beside it may be one."""
+
+    @functools.lru_cache(maxsize=4096)
+    def may_deny(word: str) -> bool:
+        return bool(denies([word]))
+
+    def checked(valence: float, words: list[str], distance: int, place: int) -> float:
+        # "Never so good": these count although they deny nothing.
+        stressed = distance == _BEFORE - 1 and words[place - 1].lower() in ("so", "this")
+        if stressed or may_deny(words[place - 1 - distance]):
+            return float(check(valence, words, distance, place))
+        return valence
+
+    return checked
+
+
+def _where_idioms(check: Any, phrases: list[str]) -> Any:
+    """VADER's check for idioms around a word, made where a word beside it is of one."""
+    # An idiom's longest word: "the" of "the bomb" is everywhere.
+    telling = frozenset(max(phrase.split(" "), key=len) for phrase in phrases if " " in phrase)
+
+    def checked(valence: float, words: list[str], place: int) -> float:
+        beside = words[max(0, place - _BEFORE) : place + _BEHIND + 1]
+        if telling.isdisjoint(map(str.lower, beside)):
+            return valence
+        return float(check(valence, words, place))
+
+    return checked
 
 
 def split_at_whitespace(text: str, limit: int) -> list[tuple[int, int]]:
