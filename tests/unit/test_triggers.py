@@ -47,22 +47,46 @@ LISTS = [
 @pytest.mark.parametrize(
     ("pattern", "needs"),
     [
-        (r"\breplac(?:e|ed|ing)\b.{1,60}\bwith\b", {"pla"}),
-        (r"\b(?:kayak|zebra)\b", {"kay", "zeb"}),
-        (r"any ?more", {"mor", "nym"}),
-        (r"(?i:\b[Mm]y name)", {"my "}),
-        (r"colou?r", {"col"}),
-        (r"(?:yes|\w+)", {""}),
-        (r"no|yes", {""}),
-        (r"(?:quiz)?", {""}),
-        (r"(?:quiz)+", {"uiz"}),
-        (r"(?!quiz)kayak", {"kay"}),
-        (r"\d{4}", {""}),
-        (r"quiz|\d+", {""}),
+        (
+            r"\breplac(?:e|ed|ing)\b.{1,60}\bwith\b",
+            [{"replace", "replaced", "replacing"}, {"with"}],
+        ),
+        (r"\b(?:kayak|zebra)\b", [{"kayak", "zebra"}]),
+        (r"\b(?:kayak|\w+ zebra)\b", [{"kayak", "zebra"}]),
+        (r"\bany ?more\b", [{"anymore", "any"}]),
+        (r"(?i:\b[Mm]y name)", [{"nam-"}]),
+        (r"\bcolou?r", [{"col-"}]),
+        (r"\bcan['’]t\b", [{"'", "’"}]),
+        (r"\w+kayak\b", [{"-ayak"}]),
+        (r"\bkayak\s+(?:by )*quiz\b", [{"kayak"}, {"quiz"}]),
+        (r"\bkayak(?=\s+quiz\b)", [{"quiz"}, {"kay-"}]),
+        (r"^kayak$", [{"kayak"}]),
+        (r"\d{4}", [{"0-9"}]),
+        (r"\bquiz\b|[1-9]", [{"quiz", "0-9"}]),
+        (r"今は|;", [{"は", ";"}]),
+        (r"(?!quiz)\bkayak\b", [{"kayak"}]),
+        (r"\b(?:quiz)+\b", [{"qui-"}]),
+        (r"\b(?:yes|\w+)\b", [{""}]),
+        (r"no|yes", [{""}]),
+        (r"\b(?:quiz)?", [{""}]),
+        (r"kayak", [{""}]),
+        (r"\bжук\b", [{""}]),
     ],
 )
-def test_what_a_match_must_hold(pattern: str, needs: set[str]) -> None:
-    assert triggers(pattern, re.IGNORECASE) == needs
+def test_what_a_match_must_hold(pattern: str, needs: list[set[str]]) -> None:
+    assert list(triggers(pattern, re.IGNORECASE)) == needs
+
+
+def test_no_guard_where_words_end_elsewhere() -> None:
+    assert triggers(r"\bkayak\b", re.ASCII) == ({""},)
+
+
+def test_no_letter_but_one_changes_its_length_or_its_kind_in_lower_case() -> None:
+    for letter in map(chr, range(sys.maxunicode + 1)):
+        lower = letter.lower()
+        if letter != "İ":
+            assert len(lower) == 1
+            assert (letter.isalnum(), letter.isspace()) == (lower.isalnum(), lower.isspace())
 
 
 def test_a_pattern_is_compiled_when_it_is_first_tried() -> None:
@@ -76,12 +100,12 @@ def test_a_pattern_is_compiled_when_it_is_first_tried() -> None:
 def test_nearly_every_rule_is_guarded() -> None:
     assert len(RULES) > 140
     assert len(LISTS) > 5
-    assert sum(rule.needs == {""} for rule in RULES) < 10
+    assert sum(rule.needs == ({""},) for rule in RULES) < 5
 
 
 @pytest.mark.parametrize("text", ["KAYAK", "\u212aayak", "kaya\u212a", "a Kayak", "kayak\u0131ng"])
 def test_letters_that_equal_an_ascii_one_count_as_it(text: str) -> None:
-    rule = guarded(r"kayak(?:ing)?", re.IGNORECASE)
+    rule = guarded(r"\bkayak(?:ing)?\b", re.IGNORECASE)
     assert rule.pattern.search(text)
     assert rule.search(text)
 
@@ -92,6 +116,9 @@ def same(text: str) -> None:
         assert (found and found.span()) == (plain and plain.span()), rule.lazy.source
         spans = [match.span() for match in rule.finditer(text)]
         assert spans == [match.span() for match in rule.pattern.finditer(text)]
+        begun, plain = rule.match(text), rule.pattern.match(text)
+        assert (begun and begun.span()) == (plain and plain.span()), rule.lazy.source
+        assert rule.sub(" ", text) == rule.pattern.sub(" ", text)
     for rules in LISTS:
         every = [(name, rule.pattern.search(text)) for name, rule in rules.rules]
         wanted = [(name, match.span()) for name, match in every if match]
@@ -109,6 +136,7 @@ def test_on_the_example_conversation(example_turns: list[dict[str, Any]]) -> Non
 WORDS = """I we my moved to from live in lives work at worked used to no longer not but never only
     actually instead of rather than replaced with favourite prefer love hate allergic must don't
     always name is called Friday Porto port 8080 is, years old since now anymore vegan I'm he's
+    if you know what: can you tell me; jetzt 现在 5 Im vegan, left Acme—so wish he'd
     ſtopped ıs \u212aeep — …"""
 PHRASES = st.sampled_from(WORDS.split())
 

@@ -1,9 +1,9 @@
 """Patterns that are compiled when they are first tried, and only tried where they can match.
 
-A turn is read with some two hundred patterns, and nearly all of them fail. Most need a
-literal piece of text to match at all ("replac" for "replaced ... with"), and whether a
-text holds any of a pattern's pieces is a set operation. Compiling them all would take
-longer than anything else on the way to the first turn.
+A turn is read with some two hundred patterns, and nearly all of them fail. Most need certain
+words to match at all ("replaced" and "with" for "replaced ... with"), and whether a text
+holds any of a pattern's words is a set operation. Compiling them all would take longer than
+anything else on the way to the first turn.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 
-from ebbtide.analysis.triggers import ALWAYS, SIZE, triggers
+from ebbtide.analysis.triggers import ALWAYS, BEGINNING, DIGIT, ENDING, OPEN, triggers
 
 __all__ = ["GuardedPattern", "LazyPattern", "PatternList", "folded", "guarded", "lazy", "pieces_of"]
 
@@ -71,8 +71,8 @@ class GuardedPattern:
     """A pattern with the pieces of which a matching text has at least one.
 
     Attributes:
-        lazy: The pattern, compiled when a text first has such a piece.
-        needs: The pieces; ``{""}`` where none are known.
+        lazy: The pattern, compiled when a text first has such pieces.
+        needs: Sets of pieces, of each of which a text has one; ``{""}`` where none are known.
     """
 
     __slots__ = ("lazy", "needs")
@@ -87,13 +87,29 @@ class GuardedPattern:
         """The compiled pattern."""
         return self.lazy.pattern
 
+    def may_match(self, pieces: Set[str]) -> bool:
+        """Whether a text of these pieces may match."""
+        # As a generator it would take three times as long.
+        for needed in self.needs:  # noqa: SIM110
+            if needed.isdisjoint(pieces):
+                return False
+        return True
+
     def search(self, text: str) -> re.Match[str] | None:
         """As that of ``re.Pattern``."""
-        return None if self.needs.isdisjoint(pieces_of(text)) else self.pattern.search(text)
+        return self.lazy.pattern.search(text) if self.may_match(pieces_of(text)) else None
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """As that of ``re.Pattern``."""
+        return self.lazy.pattern.match(text) if self.may_match(pieces_of(text)) else None
 
     def finditer(self, text: str) -> Iterable[re.Match[str]]:
         """As that of ``re.Pattern``."""
-        return () if self.needs.isdisjoint(pieces_of(text)) else self.pattern.finditer(text)
+        return self.lazy.pattern.finditer(text) if self.may_match(pieces_of(text)) else ()
+
+    def sub(self, made: str | Callable[[re.Match[str]], str], text: str) -> str:
+        """As that of ``re.Pattern``."""
+        return self.lazy.pattern.sub(made, text) if self.may_match(pieces_of(text)) else text
 
 
 class PatternList:
@@ -110,19 +126,20 @@ class PatternList:
         self.rules = tuple(rules)
         by_piece: dict[str, list[int]] = {}
         for number, (_, rule) in enumerate(self.rules):
-            for piece in sorted(rule.needs):
+            for piece in sorted(rule.needs[0]):
                 by_piece.setdefault(piece, []).append(number)
         self._by_piece = by_piece
         self._pieces = frozenset(by_piece)
 
     def matches(self, text: str) -> Iterator[tuple[str, re.Match[str]]]:
         """Each rule's first match, in the order of the rules."""
-        found = self._pieces & pieces_of(text)
+        pieces = pieces_of(text)
+        found = self._pieces & pieces
         if not found:
             return
         for number in sorted({number for piece in found for number in self._by_piece[piece]}):
             name, rule = self.rules[number]
-            match = rule.pattern.search(text)
+            match = rule.pattern.search(text) if rule.may_match(pieces) else None
             if match is not None:
                 yield name, match
 
@@ -142,10 +159,24 @@ def folded(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(_FOLDED).lower()
 
 
+_WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
+_DIGIT = re.compile(r"\d")
+
+
 # One clause is read by all patterns before the next one is.
 @functools.lru_cache(maxsize=32)
-def pieces_of(text: str) -> frozenset[str]:
-    """Every run of three characters of a text, lower case, and the empty one."""
+def pieces_of(text: str) -> Set[str]:
+    """The pieces of a text, as :func:`~ebbtide.analysis.triggers.triggers` names them, and ``""``.
+
+    Words, lower case, their beginnings and endings, and the marks between them.
+    """
     lower = folded(text)
-    runs = [lower[at:] for at in range(SIZE)]
-    return frozenset(map("".join, zip(*runs, strict=False))) | ALWAYS
+    found = set(_WORDS_AND_MARKS.findall(lower))
+    pieces = found | ALWAYS
+    pieces.update([piece[:BEGINNING] + OPEN for piece in found])
+    pieces.update([OPEN + piece[-ENDING:] for piece in found])
+    if not lower.isascii():
+        pieces.update([letter for letter in lower if letter > "\x7f"])
+    if _DIGIT.search("".join([piece for piece in found if not piece.isalpha()])):
+        pieces.add(DIGIT)
+    return pieces
