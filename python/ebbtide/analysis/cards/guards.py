@@ -82,14 +82,12 @@ def sentence_is_open(sentence: Span) -> bool:
     Returns:
         True for questions and for sentences with a hypothetical word.
     """
-    if "?" in sentence.text:
+    words = [token.lower_ for token in sentence]
+    if "?" in "".join(words) or not HYPOTHETICAL_WORDS.isdisjoint(words):
         return True
-    words = [token for token in sentence if not token.is_punct and not token.is_space]
-    if not words:
-        return True
-    if any(token.lower_ in HYPOTHETICAL_WORDS for token in words):
-        return True
-    return _asks_without_mark(words[0])
+    said = (token for token in sentence if not token.is_punct and not token.is_space)
+    first = next(said, None)
+    return first is None or _asks_without_mark(first)
 
 
 def _asks_without_mark(first: Token) -> bool:

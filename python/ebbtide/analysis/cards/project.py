@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from ebbtide.analysis.facts import CardFacts
 from ebbtide.analysis.temporal import format_day
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from spacy.tokens import Doc, Span, Token
 
@@ -59,7 +60,8 @@ def project(
     if turn.role.lower() in SILENT_ROLES:
         return ()
     speaker = (turn.speaker or turn.role).strip().lower()
-    masked = masked_spans(doc.text, turn.role)
+    # Most turns have nothing that could be masked.
+    masked = functools.cache(lambda: masked_spans(doc.text, turn.role))
     cards: list[CardFacts] = []
     for sentence in doc.sents:
         if not sentence_is_open(sentence):
@@ -80,11 +82,11 @@ def _sentence_cards(
     sentence: Span,
     turn: TurnText,
     speaker: str,
-    masked: tuple[tuple[int, int], ...],
+    masked: Callable[[], tuple[tuple[int, int], ...]],
     times: tuple[TimeExpression, ...],
 ) -> Iterator[CardFacts]:
     for draft, verb, words in _drafts(sentence, turn, speaker):
-        if any(start <= verb.idx < end for start, end in masked):
+        if any(start <= verb.idx < end for start, end in masked()):
             continue
         first, last = _dates(sentence, words, times)
         subject = speaker if draft.subject == SPEAKER else draft.subject

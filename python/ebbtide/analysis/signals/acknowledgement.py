@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ebbtide.analysis.normalise import word_set
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.text import Sentence
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ _ACK = re.compile(
     r"|thank you)\W*(?:\w+\W*)?$",
     re.IGNORECASE,
 )
-_FORMULA = re.compile(
+_FORMULA = guarded(
     r"\b(?:i(?:'m| am|'ll be)?\s+(?:so |really |super |always |also |very |totally |just "
     "|truly |completely |sure |100% )*"
     "(?:glad|happy|proud|sorry|excited|here|agree|appreciate|love (?:that|your|the|how|it"
@@ -111,7 +112,7 @@ _FORMULA = re.compile(
     "|so happy))",
     re.IGNORECASE,
 )
-_NEWS = re.compile(
+_NEWS = guarded(
     r"\b(?:here(?:'s| is| are) (?:a|an|my|some|one|the|our)|check (?:out|this)|take a look"
     "|look at (?:this|what)|guess what|by the way|btw"
     r"|yesterday|last (?:week|month|year|night|summer|weekend|\w+day)|ago|tomorrow"
@@ -122,7 +123,7 @@ _NEWS = re.compile(
     r"|recommend)\b",
     re.IGNORECASE,
 )
-_OWN = re.compile(
+_OWN = guarded(
     r"\b(?:I|I'm|I've|I'd|I'll|my|mine|me)\b"
     r"|\b[Ww]e (?:\w+ed|went|had|did|got|made|were|took|ate|saw|met|won|ran)\b"
     r"|\b[Ww]e're (?:\w+ing)\b"

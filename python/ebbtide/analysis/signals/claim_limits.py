@@ -147,8 +147,8 @@ _OPENING = lazy(
     r"|at (?:first|last|any rate)|on top of (?:that|it))\b",
     re.IGNORECASE,
 )
-_FRONT = lazy(
-    r"\W*(?:(?:and|but|so|also|ok|okay|well|btw)\b\W*)*"
+_FRONT = guarded(
+    r"^\W*(?:(?:and|but|so|also|ok|okay|well|btw)\b\W*)*"
     r"(?P<limit>(?:in|on|at|for|with|under|during|inside|within)\s+"
     r"(?:(?:the|our|my|an?)\s+)?(?P<what>[^,]{1,40}?))(?:,\s|\s(?=(?:I|we)\b))",
     re.IGNORECASE,

@@ -188,12 +188,14 @@ def _sentence_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Placed
     yield from replaced
     settled = {item.claim.identity for item in replaced}
     for clause in asserted:
-        found = (c for c in _clause_claims(reader, clause) if not denies_in_part(reader.text, c))
+        found = [c for c in _clause_claims(reader, clause) if not denies_in_part(reader.text, c)]
+        if not found:
+            continue
         front = _front(sentence, clause)
         if front:
-            found = (replace(item, claim=_at(item.claim, front)) for item in found)
+            found = [replace(item, claim=_at(item.claim, front)) for item in found]
         if adds(clause):
-            found = (replace(item, claim=beside_others(item.claim)) for item in found)
+            found = [replace(item, claim=beside_others(item.claim)) for item in found]
         yield from (item for item in found if item.claim.identity not in settled)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
-from ebbtide.analysis.patterns import guarded, lazy
+from ebbtide.analysis.patterns import guarded, lazy, pieces_of
 from ebbtide.analysis.signals.claim_limits import fronted, limited, limits
 from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal, sort_of
@@ -104,6 +104,10 @@ _NOT_DONE = lazy(r"(?:\b(?:not|never|almost|nearly)\b|n't\b)", re.IGNORECASE)
 _LINE = guarded(
     rf"^(?i:(?:the |our |my |new )?)(?P<np>[\w.#/+-]+(?: [\w.#/+-]+){{0,3}}):\s+(?i:{_SOFT})"
     rf"(?P<value>(?i:{VALUE}))(?P<tail>)\W*$"
+)
+# Each is about one of the nouns, of which "due-date" is the only one of two words.
+_NOUNS = frozenset(
+    form for noun in (_NUMERIC | _NAMING) - {"due-date"} for form in (noun, f"{noun}s")
 )
 _NOT_OLD = re.compile(
     r"^\s*,?\s*(?i:(?:and )?not|instead of|rather than"
@@ -207,6 +211,8 @@ def _of_sort(identity: str, value: str) -> str:
 
 def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """Values of named settings, with the value they replace where the clause names it."""
+    if _NOUNS.isdisjoint(pieces_of(clause.text)):
+        return
     match = _SETTING.search(clause.text)
     if match:
         identity = _identity(match.group("np"))

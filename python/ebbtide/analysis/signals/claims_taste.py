@@ -92,12 +92,14 @@ _CARRIERS = word_set("mode theme seat color colour unit system editor message")
 
 def taste_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """Preference claims of one asserted clause."""
-    if PREFERENCE_NOT.search(clause.text):
-        return
-    yield from _likes(reader, clause)
-    yield from _choices(reader, clause)
-    yield from _favourites(reader, clause)
-    yield from _habits(reader, clause)
+    found = [
+        *_likes(reader, clause),
+        *_choices(reader, clause),
+        *_favourites(reader, clause),
+        *_habits(reader, clause),
+    ]
+    if found and not PREFERENCE_NOT.search(clause.text):
+        yield from found
 
 
 def _likes(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:

@@ -103,6 +103,7 @@ _CONDITION = guarded(
     r"|\b(?:things are going|there(?:'ve| have) been some)\b",
     re.IGNORECASE,
 )
+_FAVOURITE = re.compile(r"\bfav(?:ou?rite)?s?\b")
 _SMALL_TALK = word_set("blast time ok okay well good great fine alright positive strong")
 _PERSON_NOUN = frozenset(["I", "we", "i", "We"])
 
@@ -132,13 +133,10 @@ def current_state_cues(doc: Doc, clause: Clause) -> Iterator[tuple[int, int, str
 
 def _subject_rule(subject: Token, text: str) -> str | None:
     """The rule by which a subject and its verb state a present fact, if any."""
-    if re.search(r"\bfav(?:ou?rite)?s?\b", " ".join(token.lower_ for token in subject.subtree)):
-        return None
     own = subject.text in _PERSON_NOUN
-    mine = any(
-        child.dep_ == "poss" and child.lower_ in ("my", "our") for child in subject.subtree
-    ) or any(child.lower_ in ("my", "our") for child in subject.children)
-    if not own and not mine:
+    if not own and not _is_mine(subject):
+        return None
+    if _FAVOURITE.search(" ".join([token.lower_ for token in subject.subtree])):
         return None
     if subject.lower_ == "we" and subject.head.lemma_ in ("learn", "grow", "become", "can", "need"):
         return None
@@ -155,6 +153,14 @@ def _subject_rule(subject: Token, text: str) -> str | None:
     if verb.lemma_ == "be" or verb.tag_ in ("JJ", "NN", "NNS", "RB", "IN"):
         return _copula_rule(verb, helpers, own)
     return _verb_rule(verb, helpers, own)
+
+
+def _is_mine(subject: Token) -> bool:
+    """Whether it is something of the speaker's: "my sister", "the end of my week"."""
+    return any(
+        token.lower_ in ("my", "our") and (token.dep_ == "poss" or token.head == subject)
+        for token in subject.subtree
+    )
 
 
 def _copula_rule(verb: Token, helpers: list[Token], own: bool) -> str | None:

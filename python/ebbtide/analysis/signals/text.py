@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ebbtide.analysis.patterns import guarded
+from ebbtide.analysis.patterns import GuardedPattern, guarded
 
 __all__ = ["Clause", "Sentence", "handed_over", "mask", "sentences"]
 
@@ -118,19 +118,22 @@ class Sentence:
     clauses: tuple[Clause, ...]
 
 
-_BOUNDARY = re.compile(r"(?:[.!?]+[\"')\]]*|…)(?=\s|$)|\n+|[!?]+(?=[A-Z])")
+# What both may begin with is looked for first: nearly every character is something else.
+_BOUNDARY = re.compile(r"(?=[.!?…\n])(?:(?:[.!?]+[\"')\]]*|…)(?=\s|$)|\n+|[!?]+(?=[A-Z]))")
+# Longer than each of them, with what stands before it.
+_ABBREVIATED = 9
 _ABBREVIATION = re.compile(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Jr|Sr|vs|etc|e\.g|i\.e|approx|No|Inc|Ltd)"
     r"|(?<![A-Za-z0-9])[A-Z])\.$"
 )
-_BREAK = re.compile(
-    r"\s*(?:;|\s-{1,2}\s|--+|—|:\s)\s*"
-    r"|,?\s+(?=(?:but|although|though|whereas|because|yet)\b)"
-    r"|,\s+(?=(?:so|while|since|unless|which|when)\b)"
-    r"|,?\s+(?=(?:and|so|plus)\s+(?:I|we|he|she|they|it|my|our|never|do not|don't|please)\b)"
-    r"|,?\s+(?=(?:and|so)\s+(?:was|am) wondering\b)"
-    r"|,\s+(?=(?:can|could|do|would) you\b|(?:what|where|how|who)\b|any (?:advice|tips|ideas)\b)"
-    r"|,\s+(?=(?:I|we|he|she|they|my|our|it's|please|never|don't|do not)\b)"
+_BREAK = guarded(
+    r"(?=[\s,;:—-])(?:\s*(?:;|\s-{1,2}\s|--+|—|:\s)\s*"
+    r"|,?\s+(?=(?:but|although|though|whereas|because|yet)\b"
+    r"|(?:and|so|plus)\s+(?:I|we|he|she|they|it|my|our|never|do not|don't|please)\b"
+    r"|(?:and|so)\s+(?:was|am) wondering\b)"
+    r"|,\s+(?=(?:so|while|since|unless|which|when)\b"
+    r"|(?:can|could|do|would) you\b|(?:what|where|how|who)\b|any (?:advice|tips|ideas)\b"
+    r"|(?:I|we|he|she|they|my|our|it's|please|never|don't|do not)\b))"
 )
 _AUXILIARY = (
     r"(?:do|does|did|is|are|was|were|am|have|has|had|can|could|will|would|should|shall|may|might"
@@ -142,7 +145,7 @@ _SUBJECT = (
     r"|any|anything|anyone|someone|everything|ya|u)"
 )
 _LEAD = r"(?:(?:hey|hi|so|and|but|or|ok|okay|well|oh|hmm|also|btw|by the way|please)\b[\s,]*)*"
-_ASKS_FORM = re.compile(
+_ASKS_FORM = guarded(
     rf"^{_LEAD}(?:(?:what|where|when|why|how|who|which|whose)\b(?:\s+\w+){{0,3}}?\s*{_AUXILIARY}\s+"
     rf"{_SUBJECT}\b|{_AUXILIARY}\s+{_SUBJECT}\s+\w+"
     r"|(?:how|what) about\b|(?:who|what|which|whose)(?:'s| is| are| was)\s+\w+"
@@ -183,7 +186,7 @@ _REQUEST = guarded(
     re.IGNORECASE,
 )
 _CONJUNCTION = re.compile(r"^[\s,]*(?:and|but|so|or)\s+")
-_UNREAL = re.compile(
+_UNREAL = guarded(
     r"\b(?:if|unless|wish|imagine|suppose|supposing|pretend|whether|would|wouldn't|could|might"
     r"|should|hope to|maybe|perhaps|what if|as if|as though"
     r"|(?:not|isn't) true that|(?:it|that)(?:'s| is)(?: not|n't) (?:like|as if|as though|that))\b"
@@ -191,8 +194,8 @@ _UNREAL = re.compile(
     re.IGNORECASE,
 )
 # What follows such an opening is so only there.
-_CONDITIONAL = re.compile(
-    r"\W*(?:if|unless|suppose|imagine|(?:in|for) (?:this|that|the|my|our|a) (?:[\w-]+ )?"
+_CONDITIONAL = guarded(
+    r"^\W*(?:if|unless|suppose|imagine|(?:in|for) (?:this|that|the|my|our|a) (?:[\w-]+ )?"
     r"(?:story|tale|movie|film|novel|dreams?|scenario|simulation|role-?play|hypothetical"
     r"|example))\b",
     re.IGNORECASE,
@@ -218,12 +221,14 @@ def _is_question(text: str) -> bool:
     return bool(_ASKS_FORM.match(stripped)) and not _NO_QUESTION.match(stripped)
 
 
-def _spans(text: str, pattern: re.Pattern[str]) -> list[tuple[int, int]]:
+def _spans(text: str, pattern: re.Pattern[str] | GuardedPattern) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     start = 0
     for match in pattern.finditer(text):
         if pattern is _BOUNDARY:
-            if match.group()[0] == "." and _ABBREVIATION.search(text[start : match.start() + 1]):
+            stop = match.start() + 1
+            tail = text[max(start, stop - _ABBREVIATED) : stop]
+            if match.group()[0] == "." and _ABBREVIATION.search(tail):
                 continue
             spans.append((start, match.end()))
         elif match.start() > start:
