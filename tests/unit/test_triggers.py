@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ebbtide.analysis.spacy_analyser
-from ebbtide.analysis.patterns import GuardedPattern, PatternList, guarded, lazy, pieces_of
+from ebbtide.analysis.patterns import (
+    AnyOf,
+    GuardedPattern,
+    PatternList,
+    guarded,
+    lazy,
+    pieces_of,
+)
+from ebbtide.analysis.signals import claims_life, claims_taste
 from ebbtide.analysis.triggers import triggers
 
 
@@ -108,6 +116,26 @@ def test_letters_that_equal_an_ascii_one_count_as_it(text: str) -> None:
     rule = guarded(r"\bkayak(?:ing)?\b", re.IGNORECASE)
     assert rule.pattern.search(text)
     assert rule.search(text)
+
+
+def test_any_of_several_may_match_where_one_does() -> None:
+    several = AnyOf(guarded(r"\bkayak\b.*\bquiz\b"), guarded(r"\bzebra\b"))
+    assert several.may_match("a kayak and a quiz")
+    assert several.may_match("zebra")
+    assert not several.may_match("zebras")
+    assert AnyOf(guarded(r"\w+"), guarded(r"\bzebra\b")).may_match("anything")
+
+
+@pytest.mark.parametrize(
+    ("module", "beside"),
+    [
+        (claims_life, "_LOOKS_BACK _OVER _LASTING _BEFORE _NOW_SO _LONG_PAST"),
+        (claims_taste, "PREFERENCE_NOT _NOW _ANYMORE _OVER _FOR"),
+    ],
+)
+def test_no_pattern_that_states_something_is_left_out(module: Any, beside: str) -> None:
+    values = {name: value for name, value in vars(module).items() if name not in beside.split()}
+    assert {*rules_of(tuple(values.values()))} == {*module._STATED.patterns}
 
 
 def same(text: str) -> None:

@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterable, Iterator, Set
 
 from ebbtide.analysis.triggers import ALWAYS, BEGINNING, DIGIT, ENDING, OPEN, triggers
 
-__all__ = ["GuardedPattern", "LazyPattern", "PatternList", "folded", "guarded", "lazy", "pieces_of"]
+__all__ = [
+    "AnyOf",
+    "GuardedPattern",
+    "LazyPattern",
+    "PatternList",
+    "folded",
+    "guarded",
+    "lazy",
+    "pieces_of",
+]
 
 # Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
 _FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
@@ -131,17 +140,38 @@ class PatternList:
         self._by_piece = by_piece
         self._pieces = frozenset(by_piece)
 
-    def matches(self, text: str) -> Iterator[tuple[str, re.Match[str]]]:
+    def matches(self, text: str) -> list[tuple[str, re.Match[str]]]:
         """Each rule's first match, in the order of the rules."""
         pieces = pieces_of(text)
+        matches: list[tuple[str, re.Match[str]]] = []
+        if self._pieces.isdisjoint(pieces):
+            return matches
         found = self._pieces & pieces
-        if not found:
-            return
         for number in sorted({number for piece in found for number in self._by_piece[piece]}):
             name, rule = self.rules[number]
             match = rule.pattern.search(text) if rule.may_match(pieces) else None
             if match is not None:
-                yield name, match
+                matches.append((name, match))
+        return matches
+
+
+class AnyOf:
+    """Patterns of which a clause mostly matches none, which is told at once.
+
+    Attributes:
+        patterns: The patterns.
+    """
+
+    __slots__ = ("_needs", "patterns")
+
+    def __init__(self, *patterns: GuardedPattern) -> None:
+        """Note what any of them needs."""
+        self.patterns = patterns
+        self._needs = frozenset().union(*(pattern.needs[0] for pattern in patterns))
+
+    def may_match(self, text: str) -> bool:
+        """Whether a text has what one of them needs."""
+        return not self._needs.isdisjoint(pieces_of(text))
 
 
 def guarded(pattern: str, flags: int = 0) -> GuardedPattern:

@@ -52,6 +52,10 @@ _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]+(?:[-._/:@+]+[^\W_]+)+")
 # Every one of them, and every address, has one of these before its end.
 _JOINED = re.compile(r"[-._/:@+][^\s<>\"]")
 
+_KNOWN: dict[tuple[int, int, int], tuple[str, ...]] = {}
+_MOST = 50_000
+"""Tokens whose terms are remembered before all of them are let go."""
+
 
 def terms(doc: Doc) -> tuple[str, ...]:
     """Normalised content terms of a parse, in text order, repetitions kept.
@@ -66,16 +70,18 @@ def terms(doc: Doc) -> tuple[str, ...]:
     """
     result: list[str] = []
     covered = 0
-    compounds = _compounds(doc.text)
+    text = doc.text
+    compounds = _compounds(text)
     for token in doc:
-        if token.idx < covered:
-            continue
-        end = compounds.get(token.idx)
-        if end is not None:
-            covered = end
-            result.extend(_compound_terms(doc.text[token.idx : end]))
-        else:
-            result.extend(_word_terms(token))
+        if compounds:
+            if token.idx < covered:
+                continue
+            end = compounds.get(token.idx)
+            if end is not None:
+                covered = end
+                result.extend(_compound_terms(text[token.idx : end]))
+                continue
+        result.extend(_word_terms(token))
     return tuple(result)
 
 
@@ -87,7 +93,7 @@ def token_terms(token: Token) -> tuple[str, ...]:
             the whole sentence.
     """
     end = _compounds(token.text).get(0)
-    return tuple(_word_terms(token) if end is None else _compound_terms(token.text[:end]))
+    return _word_terms(token) if end is None else tuple(_compound_terms(token.text[:end]))
 
 
 def _compounds(text: str) -> dict[int, int]:
@@ -119,7 +125,19 @@ def _split_case(piece: str) -> list[str]:
     return [piece, *parts] if mixed else [piece]
 
 
-def _word_terms(token: Token) -> list[str]:
+def _word_terms(token: Token) -> tuple[str, ...]:
+    """The terms of a token that is in no compound, looked up where they are known."""
+    # spaCy's numbers of strings are made of the strings: the same in every vocabulary.
+    key = token.orth, token.pos, token.lemma
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        found = _KNOWN[key] = tuple(_read_word(token))
+    return found
+
+
+def _read_word(token: Token) -> list[str]:
     surface = token.text.strip()
     # Nearly every token is all letters or all punctuation; the loop is for the rest.
     if not surface.isalnum() and not any(map(str.isalnum, surface)):

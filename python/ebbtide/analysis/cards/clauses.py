@@ -24,6 +24,10 @@ _FIRST = frozenset({"i", "we"})
 _MODALS = {"can": "can", "ca": "can", "must": "must", "will": "will", "'ll": "will", "’ll": "will"}
 _OWN = frozenset({"my", "our"})
 _NAMES = frozenset({"PERSON", "GPE", "LOC", "FAC", "NORP"})
+_FIXED = {
+    "'m": "be", "’m": "be", "'re": "be", "’re": "be", "'ve": "have", "’ve": "have",
+    "hates": "hate", "hated": "hate",
+}  # fmt: skip
 _SEASON_OF_LIFE = frozenset({"best", "younger", "older", "elder", "little", "big", "late", "twin"})
 
 
@@ -63,10 +67,10 @@ class Clause:
 
 def lemma_of(token: Token) -> str:
     """Give the lower-case lemma, with the contractions that spaCy leaves as they are."""
-    fixed = {"'m": "be", "’m": "be", "'re": "be", "’re": "be", "'ve": "have", "’ve": "have"}
-    lemma = fixed.get(token.lower_, str(token.lemma_).lower())
-    if token.lower_ in {"hates", "hated"}:
-        return "hate"
+    fixed = _FIXED.get(token.lower_)
+    if fixed is not None:
+        return fixed
+    lemma = str(token.lemma_).lower()
     # The rule lemmatiser makes "blogge" of "blogging".
     if (
         len(lemma) > 4

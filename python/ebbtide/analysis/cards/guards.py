@@ -73,16 +73,16 @@ def masked_spans(text: str, role: str = "user") -> tuple[tuple[int, int], ...]:
     return tuple(sorted(spans))
 
 
-def sentence_is_open(sentence: Span) -> bool:
+def sentence_is_open(sentence: Span, words: list[str]) -> bool:
     """Tell whether a sentence asks or supposes, and so states nothing.
 
     Args:
         sentence: One sentence of the parse.
+        words: Its words, lower case.
 
     Returns:
         True for questions and for sentences with a hypothetical word.
     """
-    words = [token.lower_ for token in sentence]
     if "?" in "".join(words) or not HYPOTHETICAL_WORDS.isdisjoint(words):
         return True
     said = (token for token in sentence if not token.is_punct and not token.is_space)

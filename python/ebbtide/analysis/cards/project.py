@@ -64,8 +64,9 @@ def project(
     masked = functools.cache(lambda: masked_spans(doc.text, turn.role))
     cards: list[CardFacts] = []
     for sentence in doc.sents:
-        if not sentence_is_open(sentence):
-            cards.extend(_sentence_cards(sentence, turn, speaker, masked, times))
+        words = [token.lower_ for token in sentence]
+        if not sentence_is_open(sentence, words):
+            cards.extend(_sentence_cards(sentence, words, turn, speaker, masked, times))
     cards = _corrected(cards, reading.cues)
     cards = with_claims(cards, doc, reading.claims, reading.cues)
     unique: dict[tuple[str, str, str, bool], CardFacts] = {}
@@ -80,15 +81,16 @@ def _order(card: CardFacts) -> tuple[int, str, str, str, str]:
 
 def _sentence_cards(
     sentence: Span,
+    words: list[str],
     turn: TurnText,
     speaker: str,
     masked: Callable[[], tuple[tuple[int, int], ...]],
     times: tuple[TimeExpression, ...],
 ) -> Iterator[CardFacts]:
-    for draft, verb, words in _drafts(sentence, turn, speaker):
+    for draft, verb, dating in _drafts(sentence, words, turn, speaker):
         if any(start <= verb.idx < end for start, end in masked()):
             continue
-        first, last = _dates(sentence, words, times)
+        first, last = _dates(sentence, dating, times)
         subject = speaker if draft.subject == SPEAKER else draft.subject
         yield CardFacts(
             kind=draft.kind,
@@ -105,13 +107,14 @@ def _sentence_cards(
 
 
 def _drafts(
-    sentence: Span, turn: TurnText, speaker: str
+    sentence: Span, words: list[str], turn: TurnText, speaker: str
 ) -> Iterator[tuple[Draft, Token, tuple[Token, ...]]]:
     assistant = turn.role.lower() == "assistant" and turn.speaker is None
     if assistant and len(turn.text) > ASSISTANT_LIMIT:
         # Long answers are drafts, encyclopedia and lists: nothing that anybody did.
         return
-    yield from appositions_of(sentence)
+    if "my" in words or "our" in words:
+        yield from appositions_of(sentence)
     if not assistant:
         yield from command_of(sentence)
     for clause in clauses_of(sentence, speaker):

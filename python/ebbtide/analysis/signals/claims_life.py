@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
-from ebbtide.analysis.patterns import guarded, lazy
+from ebbtide.analysis.patterns import AnyOf, guarded, lazy
 from ebbtide.analysis.signals.claim_limits import (
     FOR_LONG,
     for_a_time,
@@ -166,6 +166,12 @@ _UNCOUNTED = word_set(
     """hour minute day week month year second time thing idea question option more reason way point
     choice other to of"""
 )
+_STATED = AnyOf(
+    *(_LIVES, _USED, _MOVED, _JUST_MOVED, _FROM, _GREW),
+    *(_JOB, _EMPLOYER, _LEFT, _NEW_JOB, *(pattern for _, pattern in _EMPLOYMENT)),
+    *(_OCCUPATION, _STATUS, _AGE, _COUNT, _NAME),
+    *(_DIET, _ALLERGY, _INTOLERANT),
+)
 _LASTING = guarded(
     rf"\bsince\b|\b{FOR_LONG}\b"
     r"|\ball (?:my|his|her) life\b|\balways\b|\blately\b|\b(?:until|till) now\b|\bso far\b",
@@ -182,6 +188,8 @@ _LONG_PAST = guarded(
 
 def life_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """Claims about the life of the speaker, a relative or a named person."""
+    if not _STATED.may_match(clause.text):
+        return
     yield from _residence(reader, clause)
     yield from _work(reader, clause)
     yield from _attributes(reader, clause)

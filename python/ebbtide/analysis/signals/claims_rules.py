@@ -68,7 +68,7 @@ def constraint_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedCla
             "forbidden" if denied else "allowed",
         )
         return
-    if not any(CONSTRAINT.matches(clause.text)) or CONSTRAINT_NOT.search(clause.text):
+    if not CONSTRAINT.matches(clause.text) or CONSTRAINT_NOT.search(clause.text):
         return
     match = _STATED.search(clause.text)
     if match and match.group("what").lower().strip() not in _PRONOUNS:

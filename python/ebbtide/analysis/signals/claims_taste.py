@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
-from ebbtide.analysis.patterns import guarded
+from ebbtide.analysis.patterns import AnyOf, guarded
 from ebbtide.analysis.signals.claim_limits import limited, limits
 from ebbtide.analysis.signals.claim_parts import (
     ADVERBS,
@@ -61,6 +61,7 @@ _HABIT = guarded(SUBJECT + rf"(?i:{ADVERBS}(?P<neg>(?:don'?t|do not|never|no lon
 _PERSON = guarded(
     r"(?P<whose>\b[Ii])(?:'m| am)\s+(?i:(?:now |still |more of )?an? (?P<value>[\w-]+) person)\b"
 )
+_STATED = AnyOf(_LIKE, _CHOICE, _FAVOURITE, _IS_FAVOURITE, _SWITCHED, _HABIT, _PERSON)
 
 # "I like the pirate idea" praises what was said; it is no lasting taste.
 _REMARKS = word_set(
@@ -92,6 +93,8 @@ _CARRIERS = word_set("mode theme seat color colour unit system editor message")
 
 def taste_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """Preference claims of one asserted clause."""
+    if not _STATED.may_match(clause.text):
+        return
     found = [
         *_likes(reader, clause),
         *_choices(reader, clause),

@@ -104,13 +104,14 @@ def _ordered(text: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Cue
 
 def _matches(
     signal: str, text: str, offset: int, rules: PatternList, veto: GuardedPattern | None
-) -> Iterator[tuple[str, int, int, str]]:
-    matches = [(name, match.span()) for name, match in rules.matches(text)]
+) -> list[tuple[str, int, int, str]]:
+    matches = [(name, *match.span()) for name, match in rules.matches(text)]
     vetoed = [match.span() for match in veto.finditer(text)] if veto and matches else []
-    for name, (start, end) in matches:
-        if any(first < end and start < last for first, last in vetoed):
-            continue
-        yield signal, offset + start, offset + end, name
+    return [
+        (signal, offset + start, offset + end, name)
+        for name, start, end in matches
+        if not any(first < end and start < last for first, last in vetoed)
+    ]
 
 
 def _sentence_cues(doc: Doc, sentence: Sentence) -> Iterator[tuple[str, int, int, str]]:
@@ -131,12 +132,11 @@ def _sentence_cues(doc: Doc, sentence: Sentence) -> Iterator[tuple[str, int, int
 def _clause_cues(doc: Doc, clause: Clause) -> Iterator[tuple[str, int, int, str]]:
     text, start = clause.text, clause.start
     yield from _matches("constraint", text, start, CONSTRAINT, CONSTRAINT_NOT)
-    tastes = list(_matches("preference", text, start, PREFERENCE, PREFERENCE_NOT))
+    tastes = _matches("preference", text, start, PREFERENCE, PREFERENCE_NOT)
     yield from tastes
     if clause.unreal:
         return
-    past = list(_matches("past_state", text, start, PAST_STATE, None))
-    yield from past
+    yield from _matches("past_state", text, start, PAST_STATE, None)
     for first, last, rule in current_state_cues(doc, clause):
         # "My sister hates mushrooms" tells a taste; it is not a state besides.
         taste = any(first < cue[2] and cue[1] < last for cue in tastes)

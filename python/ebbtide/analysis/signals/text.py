@@ -56,7 +56,10 @@ def handed_over(text: str, role: str) -> int | None:
     Returns:
         Its first character; it goes on to the end. None where there is none.
     """
-    match = None if role == "assistant" else _HANDED.search(text)
+    # It stands behind a colon or on another line.
+    if role == "assistant" or (":" not in text and "\n" not in text):
+        return None
+    match = _HANDED.search(text)
     return match.end() if match else None
 
 

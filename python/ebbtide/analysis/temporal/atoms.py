@@ -421,7 +421,7 @@ def calendar_atoms(text: str, anchor: date | None) -> Iterator[Atom]:
     """
     finder = _Finder(text, anchor)
     lowered = text.lower()
-    has_digit = any(character.isdigit() for character in text)
+    has_digit = any(map(str.isdigit, text))
     if has_digit:
         yield from finder.numeric()
     if _MONTH_HINT.search(lowered):

@@ -83,7 +83,7 @@ def resolve_times(text: str, anchor: datetime | None) -> tuple[TimeExpression, .
         ('yesterday', '2023-05-07')
     """
     lower = folded(text)
-    if not any(hint in lower for hint in _HINTS) and _DIGIT.search(text) is None:
+    if not any(map(lower.__contains__, _HINTS)) and _DIGIT.search(text) is None:
         return ()
     day = anchor.date() if anchor is not None else None
     candidates = list(calendar_atoms(text, day))
