@@ -43,9 +43,10 @@ def find_entities(
         speakers: Known names, trusted even as a sentence's first word.
     """
     found: list[Entity] = []
-    for match in QUOTED.finditer(doc.text):
+    text = doc.text
+    for match in QUOTED.finditer(text):
         group = next(index for index in (1, 2, 3) if match.group(index))
-        _add(found, doc, match.start(group), match.end(group), "QUOTED", times)
+        _add(found, text, match.start(group), match.end(group), "QUOTED", times)
     for entity in doc.ents:
         if entity.label_ in DROPPED_LABELS:
             continue
@@ -55,20 +56,24 @@ def find_entities(
         # A lower-case "entity" of the model is a guess; names have capitals.
         if tokens and any(token.text[0].isupper() or token.text[0].isdigit() for token in tokens):
             end = tokens[-1].idx + len(tokens[-1])
-            _add(found, doc, tokens[0].idx, end, entity.label_, times)
+            _add(found, text, tokens[0].idx, end, entity.label_, times)
     for tokens in _runs(doc, {name.lower() for name in speakers}):
         end = tokens[-1].idx + len(tokens[-1])
-        _add(found, doc, tokens[0].idx, end, "PROPER", times)
+        _add(found, text, tokens[0].idx, end, "PROPER", times)
     names = {part for name in speakers for part in (name.lower(), name.lower().split(" ")[0])}
     labelled = [replace(e, label="PERSON") if e.text.lower() in names else e for e in found]
     return tuple(sorted(labelled, key=lambda entity: (entity.start, entity.end)))
 
 
 def _add(
-    found: list[Entity], doc: Doc, start: int, end: int, label: str, times: Sequence[TimeExpression]
+    found: list[Entity],
+    text: str,
+    start: int,
+    end: int,
+    label: str,
+    times: Sequence[TimeExpression],
 ) -> None:
-    text = doc.text[start:end]
-    stripped = re.sub(r"(?:['’]s|['’])$", "", text.rstrip(" .,;:?!"))
+    stripped = re.sub(r"(?:['’]s|['’])$", "", text[start:end].rstrip(" .,;:?!"))
     end = start + len(stripped)
     if not stripped or not any(character.isalnum() for character in stripped):
         return
@@ -105,7 +110,7 @@ def _runs(doc: Doc, speakers: set[str]) -> list[list[Token]]:
             current and token.lower_ in INNER and _continues(token)
         ):
             current.append(token)
-        else:
+        elif current:
             runs.append(current)
             current = []
     runs.append(current)

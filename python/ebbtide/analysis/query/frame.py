@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.analysis.facts import Entity
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.query.entities import QUOTED, aliases_of, find_entities, find_speakers
 from ebbtide.analysis.query.parts import split_parts
 from ebbtide.analysis.query.predicate import predicate_focus, subject_focus
 from ebbtide.analysis.query.question import Question, answer_type, core_question
 from ebbtide.analysis.query.time_focus import currentness, time_focus
 from ebbtide.analysis.temporal import resolve_times
+from ebbtide.analysis.terms import terms as content_terms
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -22,40 +24,40 @@ if TYPE_CHECKING:
 __all__ = ["QueryFrame", "build_frame"]
 
 _I = re.IGNORECASE
-_YOU_SAID = re.compile(
+_YOU_SAID = guarded(
     r"\b(?:did|have|had|what|that|which)?\s*\byou\s+(?:(?:had|have|just|also|previously|once|"
     r"originally|initially|first)\s+)*(?:recommend(?:ed)?|suggest(?:ed)?|said|told|mentioned|advised?|"
     r"gave|wrote|explained|provided|listed|described|proposed|generated|created|shared|quoted|"
     r"answered)\b",
     _I,
 )
-_DID_YOU = re.compile(
+_DID_YOU = guarded(
     r"\bdid\s+you\s+(?:\w+\s+)?(?:recommend|suggest|say|tell|mention|advise|give|write|explain|provide|"
     r"list|describe|propose|answer|come up with|call)\b",
     _I,
 )
-_YOUR = re.compile(
+_YOUR = guarded(
     r"\byour\s+(?:\w+\s+)?(?:recommendations?|suggestions?|advice|answers?|repl(?:y|ies)|responses?)\b",
     _I,
 )
-_I_SAID = re.compile(
+_I_SAID = guarded(
     r"\b(?:did|have)\s+i\s+(?:\w+\s+)?(?:say|said|tell|told|mention(?:ed)?|ask(?:ed)?|describe|share)\b|"
     r"\bi\s+(?:said|told\s+you|mentioned|asked)\b",
     _I,
 )
-_TOOL = re.compile(
+_TOOL = guarded(
     r"\b(?:tool|command|function|script|terminal|console|build|test|api)\s+(?:output|results?|calls?|logs?|"
     r"responses?)\b|\bthe\s+logs?\b|\blog\s+(?:file|output|line|message)s?\b|\bstack\s*trace\b",
     _I,
 )
-_SYSTEM = re.compile(r"\bsystem\s+(?:prompt|message|instructions?)\b|\byour\s+instructions\b", _I)
-_NOT_FIRST = re.compile(
+_SYSTEM = guarded(r"\bsystem\s+(?:prompt|message|instructions?)\b|\byour\s+instructions\b", _I)
+_NOT_FIRST = guarded(
     r"\b(?:remind|tell|give|show|help)\s+me\b|\blet\s+me\b|\bi\s+(?:was\s+wondering|wonder|remember|"
     r"forgot|want\s+to\s+know)\b",
     _I,
 )
-_FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself|we|us|our|ours)\b(?![.\w])", _I)
-_NEGATIVE = re.compile(r"\b(?:never|not|cannot|nothing|nobody|none|no longer)\b|\w+n['’]t\b", _I)
+_FIRST_PERSON = guarded(r"\b(?:i|me|my|mine|myself|we|us|our|ours)\b(?![.\w])", _I)
+_NEGATIVE = guarded(r"\b(?:never|not|cannot|nothing|nobody|none|no longer)\b|\w+n['’]t\b", _I)
 _RHETORICAL = re.compile(r"^\W*\w+n['’]t\b", _I)
 
 
@@ -119,16 +121,21 @@ class QueryFrame:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the core: strings, booleans, lists, None."""
         # Not ``asdict``: it copies every value deeply, in five times the time.
-        return {name: _plain(getattr(self, name)) for name in _FIELDS}
+        values = ((name, getattr(self, name)) for name in _FIELDS)
+        return {n: [*map(_plain, v)] if isinstance(v, tuple) else v for n, v in values}
 
 
 _FIELDS = tuple(field.name for field in fields(QueryFrame))
+_ENTITY_FIELDS = tuple(field.name for field in fields(Entity))
 
 
 def _plain(value: object) -> object:
+    """One of several values."""
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return asdict(value) if isinstance(value, Entity) else value
+        return list(value)
+    if isinstance(value, Entity):
+        return {name: getattr(value, name) for name in _ENTITY_FIELDS}
+    return value
 
 
 def build_frame(
@@ -145,12 +152,11 @@ def build_frame(
     Returns:
         The frame; for a text that asks nothing, ``answer_type`` is ``unknown``.
     """
-    from ebbtide.analysis.terms import terms as content_terms
-
-    if not any(not token.is_space for token in doc):
-        return QueryFrame(text=doc.text)
+    text = doc.text
+    if not text.strip():
+        return QueryFrame(text=text)
     question = core_question(doc)
-    times = resolve_times(doc.text, query_time)
+    times = resolve_times(text, query_time)
     speakers, name_words = find_speakers(doc, known_speakers)
     entities = find_entities(doc, times, known_speakers)
     kind = answer_type(question)
@@ -160,7 +166,7 @@ def build_frame(
     canonical, lemmas = predicate_focus(question)
     words = tuple(dict.fromkeys(content_terms(doc)))
     return QueryFrame(
-        text=doc.text,
+        text=text,
         entities=entities,
         aliases=tuple(aliases_of(entity, speakers) for entity in entities),
         speakers=speakers,
@@ -179,8 +185,8 @@ def build_frame(
         terms=words,
         name_free_terms=tuple(word for word in words if word not in name_words),
         parts=split_parts(question, _asking(doc), [entity.text for entity in entities]),
-        role_hint=_role_hint(doc.text),
-        is_first_person=_first_person(question, doc.text),
+        role_hint=_role_hint(text),
+        is_first_person=_first_person(question, text),
         is_single=kind in _SINGLE or _one_thing(question),
         is_present=state == "current" or (state == "unspecified" and _present(question)),
     )
@@ -188,7 +194,7 @@ def build_frame(
 
 def _first_person(question: Question, text: str) -> bool:
     """Whether the question is about its asker; without a question word, the whole text."""
-    asked = question.span.text if question.wh is not None else text
+    asked = question.text if question.wh is not None else text
     return bool(_FIRST_PERSON.search(_NOT_FIRST.sub(" ", asked)))
 
 
@@ -225,15 +231,15 @@ def _present(question: Question) -> bool:
 
 def _asking(doc: Doc) -> list[str]:
     return [
-        sentence.text
-        for sentence in doc.sents
-        if sentence.text.rstrip().endswith("?") and sum(t.is_alpha for t in sentence) > 2
+        text
+        for text, sentence in ((sentence.text, sentence) for sentence in doc.sents)
+        if text.rstrip().endswith("?") and sum(t.is_alpha for t in sentence) > 2
     ]
 
 
 def _polarity(question: Question) -> str:
     """Negative when the clause denies; "Didn't Ana move?" expects a yes."""
-    text = _RHETORICAL.sub(" ", QUOTED.sub(" ", question.span.text))
+    text = _RHETORICAL.sub(" ", QUOTED.sub(" ", question.text))
     return "negative" if _NEGATIVE.search(text) else "positive"
 
 

@@ -35,7 +35,7 @@ def split_parts(
         "why did she leave"; "What do Jon and Gina both like?" gives one question
         for each.
     """
-    text = question.span.text.strip()
+    text = question.text.strip()
     if len(sentences) > 1:
         return tuple(sentence.strip() for sentence in sentences)
     clauses = [part.strip(" ,?") for part in _CLAUSES.split(text)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.query.lexicon import AUXILIARIES, LIGHT, NOT_IN_NOUN
 from ebbtide.analysis.query.question import Question
 
@@ -43,7 +44,7 @@ _CANONICAL = {
     "hometown": "be_from", "residence": "live_in", "employer": "work_at",
 }  # fmt: skip
 _OTHER = frozenset(["with", "on", "through", "out", "off", "from", "toward", "towards"])
-_FAVOURITE = re.compile(r"\bfavou?rite\s+((?:[a-z-]+\s+)?[a-z-]+)", re.IGNORECASE)
+_FAVOURITE = guarded(r"\bfavou?rite\s+((?:[a-z-]+\s+)?[a-z-]+)", re.IGNORECASE)
 
 
 def synonyms(lemma: str) -> tuple[str, ...]:
@@ -216,7 +217,7 @@ def predicate_focus(question: Question) -> tuple[str | None, tuple[str, ...]]:
     ``be_named``, ``favorite_color``; otherwise the verb with its particle and
     preposition (``go_to``), or for "what is my ..." the noun (``breed``).
     """
-    text = question.span.text
+    text = question.text
     favourite = _FAVOURITE.search(text)
     if favourite is not None:
         noun = favourite.group(1).lower().split()
@@ -273,7 +274,7 @@ def _nominal(question: Question, verb: Token) -> tuple[str | None, tuple[str, ..
             canonical = canonical or _CANONICAL.get(lemma, lemma)
             lemmas.extend(synonyms(lemma))
     if canonical is None and verb.lemma_ == "be":
-        if re.search(r"\bfrom\s*\?", question.span.text):
+        if re.search(r"\bfrom\s*\?", question.text):
             return "be_from", ("from", "origin", "hometown")
         return "be", ()
     return canonical or verb.lemma_.lower(), tuple(dict.fromkeys(lemmas))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.query.lexicon import (
     AUXILIARIES,
     FILLERS,
@@ -27,24 +28,24 @@ ANSWER_TYPES = (
     "person", "place", "time", "quantity", "reason", "list", "boolean", "fact", "unknown",
 )  # fmt: skip
 
-_ASKING = re.compile(
+_ASKING = guarded(
     r"\b(?:remind(?:ing)?\s+me|tell\s+me|let\s+me\s+know|refresh\s+my\s+memory|do\s+you\s+"
     r"(?:remember|recall|know)|can\s+you\s+(?:recall|remember|confirm|clarify|provide|share|list)|"
     r"could\s+you\s+(?:recall|remember|confirm|clarify|provide|share|list)|i\s+(?:was\s+)?"
     r"(?:wonder(?:ing)?|want\s+to\s+know|forgot|would\s+like\s+to\s+know|need\s+to\s+know))\b",
     re.IGNORECASE,
 )
-_LISTING = re.compile(
+_LISTING = guarded(
     r"\b(?:list|name|enumerate)\s+(?:all|the|every|some|my|three|two|a few)\b", re.IGNORECASE
 )
-_ANY_TIPS = re.compile(
+_ANY_TIPS = guarded(
     r"\bany\s+(?:\w+\s+)?(?:tips|advice|suggestions|recommendations|ideas)\b", re.IGNORECASE
 )
-_REQUEST = re.compile(
+_REQUEST = guarded(
     r"\b(?:recommend|suggest|any)\b|\b(?:tips|advice|suggestions|recommendations|ideas)\b",
     re.IGNORECASE,
 )
-_COMMON = re.compile(
+_COMMON = guarded(
     r"\b(?:in common|all the|what all|what else|types? of|kinds? of)\b", re.IGNORECASE
 )
 
@@ -60,10 +61,10 @@ def with_apostrophes(text: str) -> str:
 
 _CAN_YOU = re.compile(r"\W*(?:\w+,\s+)?(?:can|could|would|will)\s+you\b", re.IGNORECASE)
 _DO_YOU = re.compile(r"\W*(?:do|have|would)\s+you\b", re.IGNORECASE)
-_WHAT_MOVES = re.compile(
+_WHAT_MOVES = guarded(
     r"\bwhat (?:inspires?|motivates?|prompts?|drives?|causes?|leads)\b(?! (?:do|has))"
 )
-_REASON = re.compile(
+_REASON = guarded(
     r"\breasons?\b|\bwhat (?:do|does|did)\b[^?]*\bfor\?$|\bmotivation (?:for|behind)\b"
 )
 
@@ -74,6 +75,7 @@ class Question:
 
     Attributes:
         span: The sentence.
+        text: Its text, which spaCy puts together anew each time that it is asked.
         wh: Its question word, None for a yes/no question or a request.
         noun: The noun that a "what" or "which" asks for ("what color": color).
         yes_no: Whether it opens with an auxiliary and asks nothing else.
@@ -81,6 +83,7 @@ class Question:
     """
 
     span: Span
+    text: str
     wh: Token | None
     noun: Token | None
     yes_no: bool
@@ -93,25 +96,25 @@ def core_question(doc: Doc) -> Question:
     "Can you remind me what color it was?" is a question for a color, not one
     for yes or no. A relative "who" or a subordinate "when" is no question word.
     """
-    sentences = [sentence for sentence in doc.sents if sentence.text.strip()] or [doc[:]]
-    asking = [s for s in sentences if s.text.rstrip().rstrip("\"'”)").endswith("?")]
-    sentence = _widest(asking) if asking else sentences[-1]
+    told = [(sentence, sentence.text) for sentence in doc.sents]
+    sentences = [(sentence, text) for sentence, text in told if text.strip()]
+    asking = [s for s, text in sentences if text.rstrip().rstrip("\"'”)").endswith("?")]
+    sentence = _widest(asking) if asking else [doc[:], *(s for s, _ in sentences)][-1]
+    text = sentence.text
     opener = _opener(sentence)
-    embedded = _ASKING.search(sentence.text)
+    embedded = _ASKING.search(text)
     wh = None
     if embedded is not None:
         wh = _first_wh(sentence, sentence.start_char + embedded.end())
     if wh is None and (opener is None or opener.lower_ not in AUXILIARIES):
         wh = _first_wh(sentence, sentence.start_char)
-    request = (
-        embedded is not None or _LISTING.search(sentence.text) or _REQUEST.search(sentence.text)
-    )
-    if _ANY_TIPS.search(sentence.text):
+    request = embedded is not None or _LISTING.search(text) or _REQUEST.search(text)
+    if _ANY_TIPS.search(text):
         wh = None
     is_aux = opener is not None and opener.lower_ in AUXILIARIES and opener.tag_ != "VBG"
-    yes_no = wh is None and is_aux and not _is_request(sentence)
+    yes_no = wh is None and is_aux and not _is_request(text)
     asks = bool(asking or wh is not None or yes_no or request)
-    return Question(sentence, wh, _asked_noun(wh), yes_no, asks)
+    return Question(sentence, text, wh, _asked_noun(wh), yes_no, asks)
 
 
 def _widest(asking: list[Span]) -> Span:
@@ -195,8 +198,7 @@ def _asked_noun(wh: Token | None) -> Token | None:
     return noun
 
 
-def _is_request(sentence: Span) -> bool:
-    text = sentence.text
+def _is_request(text: str) -> bool:
     wants = _REQUEST.search(text) is not None
     if _CAN_YOU.match(text):
         return wants or _ASKING.search(text) is not None
@@ -212,7 +214,7 @@ def answer_type(question: Question) -> str:
     """
     if not question.asks:
         return "unknown"
-    text = question.span.text
+    text = question.text
     if question.wh is None:
         return _without_wh(question, text)
     word = question.wh.lower_
@@ -255,7 +257,7 @@ def _how(question: Question) -> str:
     if question.wh.i + 1 >= len(question.wh.doc):
         return "fact"
     after = question.wh.nbor(1).lower_
-    tail = question.span.text.lower()
+    tail = question.text.lower()
     if after == "come":
         return "reason"
     if after == "long" and re.search(r"\bhow long ago\b", tail):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ebbtide.analysis.facts import TimeExpression
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.query.lexicon import STATIVE
 from ebbtide.analysis.query.predicate import hidden_verb, main_verb
 from ebbtide.analysis.query.question import Question
@@ -14,21 +15,21 @@ from ebbtide.analysis.query.question import Question
 __all__ = ["TimeFocus", "currentness", "time_focus"]
 
 _I = re.IGNORECASE
-_ORDER = re.compile(
+_ORDER = guarded(
     r"\b(?:(?:what|which)\b[^?]*\bfirst\b[^?]*\bor\b|happened (?:first|last|earlier|later|before)|"
     r"(?:chronological|the) order\b|in (?:what|which) order|from (?:earliest|first|oldest)|"
     r"earliest to|came first|who\b[^?]*\bfirst\b[^?]*\bor\b|before or after|"
     r"(?:more|most) recent(?:ly)?\b[^?]*\bor\b)",
     _I,
 )
-_DURATION = re.compile(
+_DURATION = guarded(
     r"\bhow long\b(?!\s+ago)|\bhow many\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?|hours?|"
     r"minutes?)\b(?!\s+ago|\s+later\s+will)|"
     r"\b(?:time|days|weeks|months|years)\s+(?:passed|elapsed)\b|"
     r"\bduration\b|\bfor how (?:long|many)\b",
     _I,
 )
-_POINT = re.compile(
+_POINT = guarded(
     r"\bhow (?:long|many (?:days|weeks|months|years)) ago\b|\bat what time\b|"
     r"\b(?:what|which) (?:exact )?(?:time|day|date|month|year|week|weekend|season)\b",
     _I,
@@ -51,26 +52,26 @@ _EVENT_END = re.compile(
 )
 
 _COUNTS_BACK = re.compile(r"\b(?:ago|yesterday|last|past|previous)\b", _I)
-_CURRENT = re.compile(
+_CURRENT = guarded(
     r"\b(?:right now|nowadays|now|currently|current|these days|at the moment|presently|at present|"
     r"still|as of (?:now|today)|latest|most recent|most recently|up[- ]to[- ]date|today|anymore)\b",
     _I,
 )
-_CONVERSATION = re.compile(
+_CONVERSATION = guarded(
     r"\b(?:previous|earlier|last|past|prior|former)\s+(?:conversations?|chats?|discussions?|"
     r"sessions?|messages?|exchanges?|talks?|time)\b",
     _I,
 )
-_FIRST = re.compile(
+_FIRST = guarded(
     r"\b(?:originally|original|initially|initial|at first|to begin with|earliest)\b", _I
 )
-_FIRST_VERB = re.compile(
+_FIRST_VERB = guarded(
     r"\b(?:did|do|does|has|have|had|was|were|i|we|you|he|she|they)\b(?:\s+\w+){0,2}?"
     r"(?<!\bthe)(?<!\bhis)(?<!\bher)(?<!\bmy)(?<!\btheir)(?<!['’]s)\s+first\s+"
     r"(?!(?:two|three|four|five|place|name|one|week|day|time|half)\b)[a-z]+",
     _I,
 )
-_HISTORICAL = re.compile(
+_HISTORICAL = guarded(
     r"\b(?:used to|did (?:i|we|you|he|she|they) use to|previous|previously|former|formerly|"
     r"back then|prior to|no longer|earlier|"
     r"in the past(?!\s+(?:\w+\s+)?(?:days?|weeks?|months?|years?))|"
@@ -81,7 +82,7 @@ _HISTORICAL = re.compile(
     r"\bbefore\b|\bbefore (?:now|this|that)\b",
     _I,
 )
-_CHANGE = re.compile(
+_CHANGE = guarded(
     r"\b(?:how (?:has|have|did|does)\b[^?]*\bchanged?|compared (?:to|with)|over time|"
     r"before and (?:after|now)|then and now|evolved?|difference between|changed from)\b",
     _I,
@@ -117,7 +118,7 @@ def time_focus(question: Question, times: Sequence[TimeExpression], kind: str) -
         times: Time expressions of the whole text.
         kind: Its answer type.
     """
-    text = question.span.text
+    text = question.text
     offset = question.span.start_char
     named = [
         time
@@ -169,7 +170,7 @@ def _intent(text: str, kind: str, named: Sequence[TimeExpression], side: str | N
 def _anchor_event(
     question: Question, named: Sequence[TimeExpression]
 ) -> tuple[str | None, str | None]:
-    text, offset = question.span.text, question.span.start_char
+    text, offset = question.text, question.span.start_char
     for match in _EVENT.finditer(text):
         start = offset + match.start()
         if question.wh is not None and start == question.wh.idx:
@@ -230,7 +231,7 @@ def _without_dates(question: Question, times: Sequence[TimeExpression]) -> str:
 
     "Today" stays: it speaks of the present as much as it names a day.
     """
-    text, offset = question.span.text, question.span.start_char
+    text, offset = question.text, question.span.start_char
     for time in times:
         low, high = time.start - offset, time.end - offset
         if low >= 0 and high <= len(text) and time.text.lower() != "today":
