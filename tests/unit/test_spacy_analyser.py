@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -9,8 +10,11 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ebbtide._core as core
 from ebbtide.analysis import sentiment, spacy_analyser
@@ -103,16 +107,43 @@ def test_punctuation_and_space_count_below_the_line(analyser: SpacyAnalyser) -> 
 
 
 def test_sentiment_is_vaders_magnitude_of_the_raw_text(analyser: SpacyAnalyser) -> None:
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
-    vader = SentimentIntensityAnalyzer()
     for text in ("I HATE this!!!", "I love this :)", "This isn't good.", "The bus is here."):
-        expected = abs(vader.polarity_scores(text)["compound"])
+        expected = abs(vader().polarity_scores(text)["compound"])
         assert SentimentMeter().magnitude(text) == expected
         assert analyser.analyse([TurnText(text)])[0].sentiment == expected
     assert SentimentMeter().magnitude("I HATE this!!!") > SentimentMeter().magnitude("I hate this")
     assert SentimentMeter().magnitude("The bus is here.") == 0.0
     assert SentimentMeter().magnitude(" \n ") == 0.0
+
+
+LADEN = """no No NO not n't isn't never so this without doubt least at very kind of sort just enough
+    but BUT or nor good GREAT bad awful ass the bomb shit yeah right bus stop kiss death to die for
+    beating heart really INCREDIBLY slightly kind-of :) :( lol hate LOVE ok ! ?? ſo 😀 ❤️ 東京"""
+
+
+@functools.cache
+def meter() -> SentimentMeter:
+    return SentimentMeter()
+
+
+@functools.cache
+def vader() -> Any:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+    return SentimentIntensityAnalyzer()
+
+
+@given(st.lists(st.sampled_from(LADEN.split()), max_size=12).map(" ".join))
+def test_whatever_stands_around_a_word_counts_as_vader_has_it(text: str) -> None:
+    assert meter()._compound(text) == vader().polarity_scores(text)["compound"]
+
+
+def test_another_version_of_vader_is_asked_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentiment, "_READ_VERSION", "0")
+    other = SentimentMeter()
+    reader = other._loaded()
+    monkeypatch.setattr(reader._vader, "polarity_scores", lambda text: {"compound": len(text)})
+    assert other._compound("four") == 4.0
 
 
 def test_long_texts_take_the_mean_of_their_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

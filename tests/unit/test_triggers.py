@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ebbtide.analysis.query
 import ebbtide.analysis.spacy_analyser
 from ebbtide.analysis.patterns import (
     AnyOf,
