@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from ebbtide.analysis.patterns import lazy
+from ebbtide.analysis.patterns import guarded, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.tense import tense_near
 from ebbtide.analysis.temporal.vocabulary import (
@@ -72,11 +72,11 @@ _TH = r"(?:st|nd|rd|th)"
 _SHORT_STOP = r"(?:(?<=jan|feb|mar|apr|jun|jul|aug|sep|ept|oct|nov|dec)\.(?!\s+(?-i:[A-Z])))"
 
 _WEEKDAY = lazy(rf"{WEEKDAY}\b", _I)
-_ISO = lazy(
+_ISO = guarded(
     r"(?<![\d.\-/])(?P<year>(?:1[89]|20)\d\d)(?P<sep>[-/])(?P<mon>0?[1-9]|1[0-2])(?P=sep)"
     rf"{DAY}(?![\d\-/])"
 )
-_SLASH = lazy(
+_SLASH = guarded(
     r"(?<![\d.\-/])(?P<one>\d{1,2})(?P<sep>[-/.])(?P<two>\d{1,2})(?P=sep)"
     r"(?P<year>(?:1[89]|20)\d\d|\d\d)(?![\d\-/]|\.\d)"
 )
@@ -86,33 +86,33 @@ _DAY_MONTH = lazy(
     rf"[^\S\n]*(?:of\s+)?{MONTH}\b{_SHORT_STOP}?{_SHORT_YEAR}?",
     _I,
 )
-_MONTH_DAY = lazy(
+_MONTH_DAY = guarded(
     rf"(?P<between>\bbetween\s+(?:the\s+)?)?{_PREFIX_WEEKDAY}\b{MONTH}\b\.?[^\S\n]*(?:the\s+)?{DAY}(?P<th>{_TH})?"
     rf"(?:[^\S\n]*(?:-|–|to|until|through|(?(between)and|(?!)))[^\S\n]*(?P<day2>[12]\d|3[01]|0?[1-9])(?P<th2>{_TH})?"
     rf"(?![\d:]|[^\S\n]*(?:am|pm)\b))?{_NOT_A_COUNT}{_SHORT_YEAR}?",
     _I,
 )
-_MONTH_YEAR = lazy(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
-_MONTH_ONLY = lazy(
+_MONTH_YEAR = guarded(rf"\b{MONTH}\b\.?,?\s*(?:of\s+)?{YEAR}(?![\d-])", _I)
+_MONTH_ONLY = guarded(
     rf"(?:\b(?P<mod>last|this past|this|next)\s+)?\b{MONTH}\b"
     rf"{_SHORT_STOP}?(?!['’]s\b)",
     _I,
 )
-_YEAR_ONLY = lazy(rf"(?<![\w$€£.,#/:-]){YEAR}(?![\d/:%-]|[.,]\d|s\b){_NOT_A_COUNT}")
-_DECADE = lazy(
+_YEAR_ONLY = guarded(rf"(?<![\w$€£.,#/:-]){YEAR}(?![\d/:%-]|[.,]\d|s\b){_NOT_A_COUNT}")
+_DECADE = guarded(
     r"(?<![\w$.])(?:(?:the\s+)?(?P<century>1[89]|20)(?P<tens>\d0)['’]?s|"
     r"the\s+['’](?P<short>\d0)s|the\s+(?P<bare>[5-9]0)['’]?s|"
     r"the\s+(?P<word>fifties|sixties|seventies|eighties|nineties))\b",
     _I,
 )
 _DECADE_WORDS = {"fifties": 50, "sixties": 60, "seventies": 70, "eighties": 80, "nineties": 90}
-_SEASON = lazy(
+_SEASON = guarded(
     r"\b(?:(?P<mod>last|this past|this coming|this|next|the)\s+)?"
     r"(?P<season>spring|summer|fall|autumn|winter)\b"
     rf"(?!\s+(?:water|cleaning|roll|onion|down|off|apart|asleep|in love|for)\b){_COMMA_YEAR}?",
     _I,
 )
-_HOLIDAY = lazy(
+_HOLIDAY = guarded(
     r"\b(?:(?P<mod>last|this past|this coming|this|next)\s+(?:year['’]s\s+)?)?(?:the\s+)?"
     r"(?P<name>"
     + "|".join(
@@ -123,7 +123,9 @@ _HOLIDAY = lazy(
     rf"(?:{_COMMA_YEAR}|{BREAK})",
     _I,
 )
-_THE_NTH = lazy(rf"\bthe\s+{DAY}{_TH}(?:\s+of\s+(?P<mod>this|last|next|the)\s+month|{BREAK})", _I)
+_THE_NTH = guarded(
+    rf"\bthe\s+{DAY}{_TH}(?:\s+of\s+(?P<mod>this|last|next|the)\s+month|{BREAK})", _I
+)
 _BORN = lazy(r"\bborn\s+(?:[\w'’]+\s+){0,3}?(?:in|on|around|at|during)\s+(?:the\s+)?$", _I)
 _BREAK = lazy(BREAK)
 _AMBIGUOUS_MONTHS = {"march", "april", "may", "june", "august"}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from ebbtide.analysis.patterns import LazyPattern, lazy
+from ebbtide.analysis.patterns import GuardedPattern, LazyPattern, guarded, lazy
 from ebbtide.analysis.temporal import dates
 from ebbtide.analysis.temporal.atoms import Atom, month_day
 from ebbtide.analysis.temporal.tense import is_perfect, is_reply, tense_near
@@ -26,7 +26,7 @@ from ebbtide.analysis.temporal.vocabulary import (
 __all__ = ["relative_atoms", "shift"]
 
 _I = re.IGNORECASE
-_WORDS = lazy(
+_WORDS = guarded(
     r"\b(?:(?P<two_back>(?:the\s+)?day\s+before\s+yesterday)|"
     r"(?P<two_on>(?:the\s+)?day\s+after\s+tomorrow)|"
     rf"(?P<minus>yesterday{PART_OF_DAY}?|last\s+(?:night|evening))|"
@@ -36,48 +36,48 @@ _WORDS = lazy(
     _I,
 )
 _OFFSETS = {"two_back": -2, "two_on": 2, "minus": -1, "plus": 1, "zero": 0}
-_PERIOD = lazy(
+_PERIOD = guarded(
     r"\b(?:(?:earlier|later|sometime)\s+)?(?P<mod>last|this\s+past|this\s+coming|this|next)\s+"
     r"(?P<unit>weekend|week|month|year|decade)\b(?!s?\s+old\b)",
     _I,
 )
-_BEFORE_LAST = lazy(
+_BEFORE_LAST = guarded(
     rf"\b(?:the\s+)?(?:(?P<unit>week|weekend|month|year)|{WEEKDAY})\s+before\s+last\b", _I
 )
-_AFTER_NEXT = lazy(
+_AFTER_NEXT = guarded(
     rf"\b(?:the\s+)?(?:(?P<unit>week|weekend|month|year)|{WEEKDAY})\s+after\s+next\b"
     r"(?!\s+(?:week|weekend|month|year)\b)",
     _I,
 )
-_THE_WEEKEND = lazy(r"\b(?:over|on|at|during)\s+the\s+weekend\b", _I)
-_THE_PERIOD = lazy(r"\bthe\s+(?P<unit>week|month|year)\b", _I)
+_THE_WEEKEND = guarded(r"\b(?:over|on|at|during)\s+the\s+weekend\b", _I)
+_THE_PERIOD = guarded(r"\bthe\s+(?P<unit>week|month|year)\b", _I)
 _AGO = lazy(
     rf"\b{NUMBER}\s+{UNIT}(?P<half>\s+and\s+a\s+half)?(?:\s+or\s+(?P<or>two|so))?\s+"
     r"(?:ago|back)\b(?!\s+(?:to|home|together)\b)(?:\s+(?:today|now))?",
     _I,
 )
-_IN = lazy(rf"\bin\s+{NUMBER}\s+{UNIT}(?P<time>['’]?\s+time)?\b(?!\s+(?:old|of)\b|-)", _I)
+_IN = guarded(rf"\bin\s+{NUMBER}\s+{UNIT}(?P<time>['’]?\s+time)?\b(?!\s+(?:old|of)\b|-)", _I)
 _FROM_NOW = lazy(rf"\b{NUMBER}\s+{UNIT}\s+from\s+(?:now|today)\b", _I)
 _NOT_AHEAD = lazy(
     r"(?:times?|\dx|once|twice|thrice|days?|hours?|only|done|finished|completed|first|every)\s+$",
     _I,
 )
-_WINDOW = lazy(
+_WINDOW = guarded(
     r"(?:\b(?:for|over|during|in|within|throughout|across)\s+)?\b(?:the|these|this)?\s*"
     rf"\b(?P<mod>last|past|previous|next|coming)\s+{NUMBER}\s+{UNIT}\b",
     _I,
 )
-_PAST_UNIT = lazy(
+_PAST_UNIT = guarded(
     r"\b(?:(?:for|over|during|in|within|throughout)\s+the\s+(?:last|past)|(?:the|this)\s+past)\s+"
     r"(?P<unit>week|month|year|decade)\b",
     _I,
 )
-_DURATION = lazy(rf"\bfor\s+(?:the\s+)?{NUMBER}\s+{UNIT}\b(?!['’-]|\s+old\b)(?:\s+now\b)?", _I)
+_DURATION = guarded(rf"\bfor\s+(?:the\s+)?{NUMBER}\s+{UNIT}\b(?!['’-]|\s+old\b)(?:\s+now\b)?", _I)
 _SO_FAR = lazy(rf"\b{NUMBER}\s+{UNIT}\s+now\b", _I)
-_AGO_TRIGGER = lazy(r"\b(?:ago|back)\b", _I)
-_NOW_TRIGGER = lazy(r"\b(?:days|weeks?|wks?|months?|years?|yrs?)\s+now\b", _I)
-_FROM_NOW_TRIGGER = lazy(r"\bfrom\s+(?:now|today)\b", _I)
-_WITHIN = lazy(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
+_AGO_TRIGGER = guarded(r"\b(?:ago|back)\b", _I)
+_NOW_TRIGGER = guarded(r"\b(?:days|weeks?|wks?|months?|years?|yrs?)\s+now\b", _I)
+_FROM_NOW_TRIGGER = guarded(r"\bfrom\s+(?:now|today)\b", _I)
+_WITHIN = guarded(rf"\bwithin\s+{NUMBER}\s+{UNIT}\b", _I)
 _DAY_OF_WEEK = lazy(
     r"(?<!['’\w-])(?:(?P<mod>last|this\s+past|past|this\s+coming|coming|this|next|on|by|until|till|"
     r"since|before|after|from)\s+)?"
@@ -88,10 +88,10 @@ _DAY_OF_WEEK = lazy(
     rf"(?P<part>{PART_OF_DAY}\b(?!s))?(?:\s+(?:of\s+)?(?P<week>last|this|next)\s+week\b)?",
     _I,
 )
-_WEEK_DAY = lazy(
+_WEEK_DAY = guarded(
     rf"\b(?P<week>last|this|next)\s+week(?:,|\s+on)?\s+(?P<name>{WEEKDAY})\b{PART_OF_DAY}?", _I
 )
-_DAY_AND_NUMBER = lazy(
+_DAY_AND_NUMBER = guarded(
     rf"(?:\b(?P<mod>on|by|until|till|since|before|after|from)\s+)?\b(?P<name>{WEEKDAY})\b,?\s+the\s+"
     rf"{DAY}(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?{MONTH}\b)",
     _I,
@@ -161,7 +161,7 @@ class _Finder:
     def atom(self, match: re.Match[str], first: date, last: date, grain: str) -> Atom:
         return Atom(*match.span(), first, last, grain, kind="relative")
 
-    def near(self, pattern: LazyPattern, trigger: LazyPattern) -> Iterator[re.Match[str]]:
+    def near(self, pattern: LazyPattern, trigger: GuardedPattern) -> Iterator[re.Match[str]]:
         """Matches that end in a trigger word; only its surroundings are searched.
 
         A pattern that begins with a number word is tried at every word, which on
