@@ -79,11 +79,12 @@ reliability: setup ## Run the long suites and write docs/reliability.md from wha
 	EBBTIDE_FIGURES=$(abspath $(RUNS)/reliability) $(BIN)/python -m pytest tests/faults -m "not long" -k "fork or disk or clock"
 	$(BIN)/python scripts/reliability_page.py $(RUNS)/reliability
 
-docs: setup ## Regenerate the generated pages of docs/, and the licences of what is linked in
+docs: setup ## Regenerate all that is generated: pages of docs/, licences, what is read off patterns
 	$(BIN)/python scripts/config_reference.py
 	$(BIN)/python scripts/cli_reference.py
 	$(BIN)/python scripts/concept_figures.py
 	$(BIN)/python scripts/third_party.py
+	$(BIN)/python scripts/pattern_triggers.py
 
 site: setup ## Build the documentation site into build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

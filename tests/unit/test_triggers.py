@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 import ebbtide.analysis.query
 import ebbtide.analysis.spacy_analyser
 from ebbtide.analysis.patterns import (
+    READ_OFF,
     AnyOf,
     GuardedPattern,
     PatternList,
     guarded,
+    key_of,
     lazy,
     pieces_of,
 )
@@ -104,6 +107,20 @@ def test_a_pattern_is_compiled_when_it_is_first_tried() -> None:
         pattern.search("")
     with pytest.raises(re.error):
         guarded("(")
+
+
+def test_what_is_read_off_the_patterns_is_kept_beside_them() -> None:
+    kept = json.loads(READ_OFF.read_text(encoding="utf-8"))
+    told = {key_of(rule.lazy.source, rule.lazy.flags): rule.lazy for rule in RULES}
+    assert told.keys() <= kept["patterns"].keys(), "run: python scripts/pattern_triggers.py"
+    if kept["python"] == ".".join(map(str, sys.version_info[:2])):
+        anew = {key: triggers(lazy.source, lazy.flags) for key, lazy in told.items()}
+        here = {key: tuple(map(frozenset, kept["patterns"][key])) for key in told}
+        assert here == anew, "run: python scripts/pattern_triggers.py"
+
+
+def test_a_pattern_that_is_not_kept_is_read() -> None:
+    assert guarded(r"\bsextants?\b").needs == (frozenset({"sextant", "sextants"}),)
 
 
 def test_nearly_every_rule_is_guarded() -> None:
