@@ -40,7 +40,7 @@ demo: setup ## Replay the example conversation and answer a question from memory
 
 test: setup lint ## Lints and every test (about 15 minutes on two cores)
 	cargo test --workspace --quiet
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n 2 --no-loadscope-reorder
 
 test-long: setup ## The long suites: hundreds of kills, thousands of bad inputs
 	$(BIN)/python -m pytest -m long --timeout 3600

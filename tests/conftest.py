@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,36 @@ settings.register_profile("ebbtide", deadline=None)
 settings.load_profile("ebbtide")
 
 ROOT = Path(__file__).parents[1]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With several workers (`make test`) each takes whole files: their fixtures are made once.
+
+    The archives' servers are started once too, by the worker that has that folder.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "tests/archives" if file.startswith("tests/archives/") else file
+
+    return Together(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests measured stands at the end, whichever worker ran them."""
+    for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        for name, text in getattr(report, "user_properties", ()):
+            if name == "measured" and report.when == "call":
+                terminalreporter.write_line(text)
+
+
+@pytest.fixture
+def measured(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Given a sentence, has it printed at the end of the run."""
+    return functools.partial(record_property, "measured")
 
 
 @pytest.fixture(scope="session", autouse=True)

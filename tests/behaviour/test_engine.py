@@ -7,6 +7,7 @@ what the two suites are.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -63,15 +64,14 @@ def _turn(turn: dict[str, Any]) -> Turn:
 
 @pytest.mark.parametrize(("suite", "preset"), sorted(FLOORS))
 def test_pass_rate(
-    suite: str, preset: str, verdicts: Verdicts, capsys: pytest.CaptureFixture[str]
+    suite: str, preset: str, verdicts: Verdicts, measured: Callable[[str], None]
 ) -> None:
     results = verdicts[suite, preset]
     passed = Counter(family for family, good in results if good)
     sizes = Counter(family for family, _ in results)
     rate = sum(passed.values()) / len(results)
-    with capsys.disabled():
-        families = ", ".join(f"{name} {passed[name]}/{sizes[name]}" for name in sorted(sizes))
-        print(f"\n{suite} suite, {preset}: {rate:.1%} of {len(results)} cases ({families})")  # noqa: T201
+    families = ", ".join(f"{name} {passed[name]}/{sizes[name]}" for name in sorted(sizes))
+    measured(f"{suite} suite, {preset}: {rate:.1%} of {len(results)} cases ({families})")
     assert rate >= FLOORS[suite, preset]
 
 

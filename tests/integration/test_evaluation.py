@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -311,7 +311,7 @@ def test_the_command_line_measures_and_reports(
     ],
 )
 def test_quality_stays_above_its_floor(
-    data_folder: Path, name: str, file: str, count: int, capsys: pytest.CaptureFixture[str]
+    data_folder: Path, name: str, file: str, count: int, measured: Callable[[str], None]
 ) -> None:
     path = data_folder / file
     plan = Plan(name, path, ("default",), budgets=(1024,))
@@ -323,6 +323,5 @@ def test_quality_stays_above_its_floor(
     for metric, floor in FLOORS[name].items():
         values = [row[metric] for row in rows if row.get(metric) is not None]
         mean = sum(values) / len(values)
-        with capsys.disabled():
-            print(f"\n{name}, {count} conversations: {metric} {mean:.3f} of {len(values)}")  # noqa: T201
+        measured(f"{name}, {count} conversations: {metric} {mean:.3f} of {len(values)}")
         assert mean >= floor
