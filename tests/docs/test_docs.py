@@ -26,6 +26,7 @@ from reference.scripts import load_script
 
 import ebbtide
 from ebbtide import _core
+from ebbtide.bench import suites
 from ebbtide.cli import main
 from ebbtide.cli.app import app
 
@@ -182,8 +183,11 @@ def run_command(words: list[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [p for p in COMMAND_PAGES if ebbtide_commands(p)], ids=name_of)
-def test_commands_of_the_pages_work(page: Path, small_store: Path, tmp_path: Path) -> None:
+def test_commands_of_the_pages_work(
+    page: Path, small_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     copy_examples(tmp_path)
+    monkeypatch.setattr(suites, "_RECORDS", 100)
     for words in ebbtide_commands(page):
         store = tmp_path / words[words.index("--store") + 1] if "--store" in words else None
         if store is not None and words[1] not in ("replay", "import") and not store.exists():
@@ -192,9 +196,13 @@ def test_commands_of_the_pages_work(page: Path, small_store: Path, tmp_path: Pat
             understand(words)
             continue
         if words[1] == "bench":
-            # As the page has it, it measures for minutes; the sections run all the same.
+            # As the page has it, it measures for minutes. The sections run all the same: these
+            # two here, the others in tests/unit/test_bench.py.
             understand(words)
+            if "--section" in words:
+                continue
             words += ["--turns", "50", "--rounds", "1"]
+            words += ["--section", "start-up", "--section", "replay"]
         run_command(words, tmp_path)
 
 
