@@ -9,7 +9,7 @@ DATA ?= ../shared/data
 RUNS ?= runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long lint bench performance reliability docs site results wheel clean
+.PHONY: help setup demo test test-rust test-long lint lint-python lint-rust bench performance reliability docs site results wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -38,20 +38,26 @@ demo: setup ## Replay the example conversation and answer a question from memory
 	$(BIN)/ebbtide replay examples/conversation.jsonl --store demo.db
 	$(BIN)/ebbtide ask --store demo.db "Which port does the invoice service use now?"
 
-test: setup lint ## Lints and every test (about 15 minutes on two cores)
-	cargo test --workspace --quiet
+test: setup lint test-rust ## Lints and every test (about 15 minutes on two cores, with -j2)
 	$(BIN)/python -m pytest -m "not long" -n 2 --no-loadscope-reorder
+
+test-rust: setup
+	cargo test --workspace --quiet
 
 test-long: setup ## The long suites: hundreds of kills, thousands of bad inputs
 	$(BIN)/python -m pytest -m long --timeout 3600
 
-lint: setup ## ruff, mypy, rustfmt, clippy, stubtest, import and layer contracts
+lint: lint-python lint-rust ## ruff, mypy, rustfmt, clippy, stubtest, import and layer contracts
+
+lint-python: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest ebbtide._core --concise
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_layers.py
+
+lint-rust: setup
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 
