@@ -219,7 +219,7 @@ type Channel<'a> = &'a (dyn Fn() -> Hits + Sync);
 
 /// Turns from which on a second thread takes some of the channels: to start it must cost
 /// little beside what it takes over. Few in tests, which thus have both ways.
-const SHARED_FROM: usize = if cfg!(test) { 8 } else { 1 << 18 };
+const SHARED_FROM: usize = if cfg!(test) { 8 } else { 1 << 16 };
 
 /// What each channel finds, in their order; whichever thread is free takes the next.
 fn by_two_threads(channels: &[Channel<'_>]) -> Vec<Hits> {
