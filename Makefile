@@ -38,7 +38,7 @@ demo: setup ## Replay the example conversation and answer a question from memory
 	$(BIN)/ebbtide replay examples/conversation.jsonl --store demo.db
 	$(BIN)/ebbtide ask --store demo.db "Which port does the invoice service use now?"
 
-test: setup lint test-rust ## Lints and every test (about 15 minutes on two cores, with -j2)
+test: setup lint test-rust ## Lints and every test (18 minutes on two cores, with -j2)
 	$(BIN)/python -m pytest -m "not long" -n 2 --no-loadscope-reorder
 
 test-rust: setup
