@@ -206,6 +206,7 @@ SECTIONS = sorted(Config().to_dict())
 
 @FEW
 @example(section="policy", key="rpe", known=40, value={}, bare=False)
+@example(section="nlp", key="", known=3, value=[], bare=False)
 @given(
     section=st.one_of(st.sampled_from(SECTIONS), odd_text),
     key=odd_text,
@@ -227,7 +228,7 @@ def test_config(section: str, key: str, known: int, value: Any, bare: bool) -> N
             assert not isinstance(setting, float) or math.isfinite(setting)
     if bare:
         return
-    kept = config[section][name]
+    kept = config.to_dict()[section][name]
     if isinstance(value, dict):  # settings of a section within the section
         assert {key: kept[key] for key in value} == value
     else:
