@@ -206,7 +206,7 @@ SECTIONS = sorted(Config().to_dict())
 
 @FEW
 @example(section="policy", key="rpe", known=40, value={}, bare=False)
-@example(section="nlp", key="", known=3, value=[], bare=False)
+@example(section="nlp", key="entity_labels", known=40, value=[], bare=False)
 @given(
     section=st.one_of(st.sampled_from(SECTIONS), odd_text),
     key=odd_text,
