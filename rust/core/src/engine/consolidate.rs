@@ -324,20 +324,20 @@ impl Engine {
         Ok(found)
     }
 
-    /// Takes an erased turn out of what was gathered: episodes are made anew of what is
-    /// left of their sources, and go where that is one unit.
-    pub(super) fn ungather(&mut self, store: &Store, id: InteractionId) -> Result<()> {
+    /// Takes erased turns, given in id order, out of what was gathered: episodes are made
+    /// anew of what is left of their sources, and go where that is one unit.
+    pub(super) fn ungather(&mut self, store: &Store, ids: &[InteractionId]) -> Result<()> {
         if !self.recurs() {
             return Ok(());
         }
-        let touched = self.recurrence.consolidated_in(id);
+        let touched = self.recurrence.consolidated_in(ids);
         let mut state = std::mem::take(&mut self.recurrence);
-        state.forget_turn(id, |turns| self.mean_of(turns));
-        let gone = state.forget_facts_of(id);
+        state.forget_turns(ids, |turns| self.mean_of(turns));
+        let gone = state.forget_facts_of(ids);
         self.recurrence = state;
         store.erase_facts(&self.namespace, &gone)?;
         for number in touched {
-            self.remake(store, number, id)?;
+            self.remake(store, number, ids)?;
         }
         for changed in self.recurrence.settle() {
             store.put_fact(&self.namespace, &self.recurrence.facts()[&changed])?;
@@ -345,11 +345,13 @@ impl Engine {
         Ok(())
     }
 
-    fn remake(&mut self, store: &Store, number: u64, without: InteractionId) -> Result<()> {
+    /// The version counts the sources that went, as if each had gone alone.
+    fn remake(&mut self, store: &Store, number: u64, without: &[InteractionId]) -> Result<()> {
         let Some(mut episode) = self.recurrence.episodes().get(&number).cloned() else {
             return Ok(());
         };
-        episode.sources.retain(|t| *t != without);
+        let gone = { &mut episode.sources }.extract_if(.., |t| without.binary_search(t).is_ok());
+        let gone = u32::try_from(gone.count()).unwrap_or(u32::MAX);
         let of = |t: &InteractionId| self.recurrence.unit_of(*t).map(|u| u.id);
         let behind: BTreeSet<InteractionId> = episode.sources.iter().filter_map(of).collect();
         (episode.vector, episode.cohesion) = self.recurrence.centre(&episode.sources);
@@ -364,7 +366,7 @@ impl Engine {
         episode.sentences = chosen;
         // Whatever was written may tell of the erased turn.
         episode.text = None;
-        episode.version = episode.version.saturating_add(1);
+        episode.version = episode.version.saturating_add(gone);
         store.put_episode(&self.namespace, &episode)?;
         self.recurrence.put_episode(episode);
         Ok(())

@@ -29,21 +29,20 @@ impl Engine {
         if ids.is_empty() {
             return Ok(());
         }
-        let anew = self.unrelate(ids);
-        for id in ids {
-            self.erase_one(store, *id)?;
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let anew = self.unrelate(&ids);
+        for id in &ids {
+            // Of a turn that is damaged the id is left behind: it is in no other index.
+            if let Ok(Some(turn)) = store.turn(&self.namespace, *id) {
+                self.metadata.remove(*id, turn.metadata.as_deref());
+            }
+            store.erase_turn(&self.namespace, *id)?;
         }
+        self.forget(&ids);
+        self.ungather(store, &ids)?;
         self.relate_anew(store, anew)
-    }
-
-    fn erase_one(&mut self, store: &Store, id: InteractionId) -> Result<()> {
-        // Of a turn that is damaged the id is left behind: it is in no other index.
-        if let Ok(Some(turn)) = store.turn(&self.namespace, id) {
-            self.metadata.remove(id, turn.metadata.as_deref());
-        }
-        store.erase_turn(&self.namespace, id)?;
-        self.forget(id);
-        self.ungather(store, id)
     }
 
     /// Erases every turn of this memory; ids go on where they were. Returns as

@@ -49,11 +49,14 @@ impl Gate {
         self.verdicts.get(&id).is_some_and(|v| v.tier == Tier::Skip)
     }
 
-    pub(super) fn remove(&mut self, id: InteractionId) {
-        self.verdicts.remove(&id);
-        self.skipped.remove(&id);
-        self.shadow.remove(id);
-        self.links.remove(id);
+    /// Forgets turns, given in id order.
+    pub(super) fn remove(&mut self, ids: &[InteractionId]) {
+        for id in ids {
+            self.verdicts.remove(id);
+            self.skipped.remove(id);
+            self.links.remove(*id);
+        }
+        self.shadow.remove(ids);
     }
 
     /// Turns that are kept out.

@@ -269,11 +269,11 @@ impl Engine {
         }
     }
 
-    /// Forgets an erased turn everywhere. The window is that of the turns there
-    /// are, as it will be after a restart.
-    pub(super) fn forget(&mut self, id: InteractionId) {
-        self.unindex(id);
-        if !self.window.contains(id) {
+    /// Forgets erased turns everywhere, given in id order. The window is that of the turns
+    /// there are, as it will be after a restart.
+    pub(super) fn forget(&mut self, ids: &[InteractionId]) {
+        self.unindex(ids);
+        if !ids.iter().any(|id| self.window.contains(*id)) {
             return;
         }
         let length = self.config.capacity.window_size as usize;
@@ -287,22 +287,25 @@ impl Engine {
         self.window = window;
     }
 
-    fn unindex(&mut self, id: InteractionId) {
-        self.flat.remove(id);
-        self.lexical.remove(id);
-        self.bm25.remove(id);
+    /// What is as long as the memory is gone through once, not once for each turn.
+    fn unindex(&mut self, ids: &[InteractionId]) {
+        self.flat.remove(ids);
+        self.lexical.remove(ids);
+        self.bm25.remove(ids);
         self.words.clear();
         self.counter.clear();
-        self.cards.remove(id);
-        if let Some(at) = self.turns.position(id) {
-            self.turns.remove(&id);
-            self.measure_again(at);
-            self.place_again(at);
+        self.cards.remove(ids);
+        let places = self.turns.remove(ids);
+        self.measure_again(&places);
+        self.place_again(&places);
+        for id in ids {
+            self.active.remove(*id);
+            self.lineage.remove(*id);
+            self.pending.remove(id);
         }
-        self.active.remove(id);
-        self.lineage.remove(id);
-        self.pending.remove(&id);
-        self.gate.remove(id);
+        self.gate.remove(ids);
+        // Of names and sessions of nobody who is left no text may stay in memory either.
+        self.names.retain(|name| Arc::strong_count(name) > 1);
     }
 
     fn intern(&mut self, name: &str) -> Arc<str> {

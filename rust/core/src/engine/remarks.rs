@@ -44,15 +44,23 @@ impl Engine {
         let transience = transience(turn, speaker, &derived.facts, &self.config.policy.rpe);
         let standing = self.standing_after(at, transience, &derived.vectors, known);
         self.turns.set_standing(at, standing);
-        self.place_again(at + 1);
+        self.place_again(&[at + 1]);
     }
 
-    /// Finds out anew what the turns from a place on are: one came in or went there. What
-    /// a turn is depends on the `REACH` before it, so that as many in a row that stay as
-    /// they were leave all others so.
-    pub(super) fn place_again(&mut self, from: usize) {
+    /// Finds out anew what the turns from some places on are: one came in or went before each.
+    /// What a turn is depends on the `REACH` before it, so that as many in a row that stay as
+    /// they were leave all others so, up to the next place.
+    pub(super) fn place_again(&mut self, places: &[usize]) {
+        for (n, from) in places.iter().enumerate() {
+            let end = places.get(n + 1).copied().unwrap_or(self.turns.len());
+            self.place_from(*from, end);
+        }
+    }
+
+    /// The same from one place on, and not past an end.
+    fn place_from(&mut self, from: usize, end: usize) {
         let mut same = 0;
-        for at in from..self.turns.len() {
+        for at in from..end {
             let before = self.turns.standing(at);
             let passages = self.flat.vectors_of(self.turns.id(at));
             let standing = self.standing_after(at, before.transience, &passages, &[]);

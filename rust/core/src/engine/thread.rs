@@ -9,6 +9,7 @@ use super::Engine;
 use super::turns::Turns;
 use crate::config::Config;
 use crate::types::InteractionId;
+use std::ops::Range;
 
 /// Turns on each side that a turn may have to do with.
 const REACH: usize = 4;
@@ -135,7 +136,7 @@ impl Engine {
             return cosines;
         };
         if at + 1 < self.turns.len() {
-            self.measure_again(at);
+            self.measure_again(&[at]);
             return cosines;
         }
         let mut own = 0;
@@ -155,10 +156,18 @@ impl Engine {
         cosines
     }
 
-    /// Measures the turns around a place anew: one came in or went there.
-    pub(super) fn measure_again(&mut self, at: usize) {
-        let end = (at + REACH + 1).min(self.turns.len());
-        for place in at.saturating_sub(REACH)..end {
+    /// Measures the turns around some places, which ascend, anew: one came in or went there.
+    pub(super) fn measure_again(&mut self, places: &[usize]) {
+        let mut done = 0;
+        for at in places {
+            let end = (at + REACH + 1).min(self.turns.len());
+            self.measure_these(done.max(at.saturating_sub(REACH))..end);
+            done = end;
+        }
+    }
+
+    fn measure_these(&mut self, places: Range<usize>) {
+        for place in places {
             let passages = self.flat.vectors_of(self.turns.id(place));
             let around = self.turns.around(place, REACH);
             let others = around.filter(|other| *other != place);
@@ -253,11 +262,11 @@ mod tests {
         // Places 0 to 39 in order; that at 3 · 39 / 4 = 29 is the quartile.
         let mut of = turns(&[vec![100; 29], vec![200; 11]].concat());
         assert_eq!(of.levels().upper_quartile(), Some(200.0 / 255.0));
-        of.remove(&39);
+        of.remove(&[39]);
         // Now the one at 3 · 38 / 4 = 28.
         assert_eq!(of.levels().upper_quartile(), Some(100.0 / 255.0));
         for id in 0..10 {
-            of.remove(&id);
+            of.remove(&[id]);
         }
         assert_eq!(of.levels().upper_quartile(), None, "29 are left");
     }

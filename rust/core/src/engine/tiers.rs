@@ -311,7 +311,7 @@ impl Engine {
         self.recurs().then(|| {
             json!({
                 "unit": self.recurrence.unit_of(id).map(|u| &u.turns),
-                "consolidated_in": self.recurrence.consolidated_in(id),
+                "consolidated_in": self.recurrence.consolidated_in(&[id]),
                 "facts": facts
                     .filter(|f| f.span.turn == id)
                     .map(|f| f.id)

@@ -3,6 +3,7 @@
 use super::TurnMeta;
 use super::remarks::Standing;
 use super::thread::Levels;
+use crate::index::rows;
 use crate::types::{InteractionId, Signals};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -52,7 +53,7 @@ impl Turns {
     }
 
     pub(super) fn insert(&mut self, id: InteractionId, meta: TurnMeta) {
-        self.remove(&id);
+        self.remove(&[id]);
         if let Some(speaker) = &meta.speaker {
             *self.speakers.entry(Arc::clone(speaker)).or_default() += 1;
         }
@@ -66,27 +67,36 @@ impl Turns {
         self.standings.insert(at, Standing::default());
     }
 
-    pub(super) fn remove(&mut self, id: &InteractionId) {
-        let Ok(at) = self.find(*id) else {
-            return;
-        };
-        self.ids.remove(at);
-        let meta = self.metas.remove(at);
-        let nearest = self.nearest.remove(at);
-        self.standings.remove(at);
-        self.levels.change(nearest, 0);
-        if let Some(speaker) = meta.speaker
-            && let Some(count) = self.speakers.get_mut(&speaker)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.speakers.remove(&speaker);
+    /// Forgets turns, given in id order. Returns the places, among those that are left, before
+    /// which some went, each once.
+    pub(super) fn remove(&mut self, ids: &[InteractionId]) -> Vec<usize> {
+        let gone: Vec<usize> = ids.iter().filter_map(|id| self.position(*id)).collect();
+        for at in &gone {
+            self.levels.change(self.nearest[*at], 0);
+            if let Some(speaker) = &self.metas[*at].speaker
+                && let Some(count) = self.speakers.get_mut(speaker)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.speakers.remove(speaker);
+                }
             }
         }
-        if self.timed == Some(*id) {
+        rows::take_out(&mut self.ids, &gone);
+        rows::take_out(&mut self.metas, &gone);
+        rows::take_out(&mut self.nearest, &gone);
+        rows::take_out(&mut self.standings, &gone);
+        if self.timed.is_some_and(|id| self.position(id).is_none()) {
             let last = self.metas.iter().rposition(|m| m.utc_micros.is_some());
             self.timed = last.map(|at| self.ids[at]);
         }
+        let mut left: Vec<usize> = gone
+            .iter()
+            .zip(0..)
+            .map(|(at, before)| at - before)
+            .collect();
+        left.dedup();
+        left
     }
 
     pub(super) fn clear(&mut self) {
@@ -235,13 +245,13 @@ mod tests {
         assert_eq!((turns.count(3, 8), turns.count(5, 7)), (3, 0));
         assert_eq!(turns.around(1, 2), 0..3);
         assert_eq!(turns.ids(turns.around(3, 2)), [8]);
-        turns.remove(&4);
+        turns.remove(&[4]);
         assert_eq!(turns.newest_dated().map(|d| d.1.0), Some(30));
         let names: Vec<&str> = turns.speakers().map(|s| &**s).collect();
         assert_eq!(names, ["ana"]);
         assert!(turns.get(&4).is_none());
         assert_eq!(turns.position(7), Some(1));
-        turns.remove(&3);
+        turns.remove(&[3]);
         assert_eq!(turns.newest_dated(), None);
     }
 }

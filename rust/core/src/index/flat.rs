@@ -6,6 +6,7 @@
 //! by Cauchy-Schwarz they add at most `r` times the query's length. Only what the bound
 //! cannot rule out is then computed exactly, so the result is that of a full scan.
 
+use crate::index::rows;
 use crate::index::top::{Floor, TopK};
 use crate::score::vector::{SCALE, cosine};
 use ebbtide_simd::planes::{self, Scale};
@@ -92,14 +93,14 @@ impl Flat {
         }
     }
 
-    /// Forgets one owner.
-    pub fn remove(&mut self, owner: u64) {
-        let Range { start, end } = self.rows_of(owner);
-        self.owners.drain(start..end);
-        self.scales.drain(start..end);
-        let bytes = start * self.dimension..end * self.dimension;
-        self.high.drain(bytes.clone());
-        self.low.drain(bytes);
+    /// Forgets owners, given in increasing order: what stays is moved once, however many go.
+    pub fn remove(&mut self, owners: &[u64]) {
+        let rows = owners.iter().map(|owner| self.rows_of(*owner));
+        let gone: Vec<Range<usize>> = rows.filter(|rows| !rows.is_empty()).collect();
+        rows::cut(&mut self.owners, &gone, 1);
+        rows::cut(&mut self.scales, &gone, 1);
+        rows::cut(&mut self.high, &gone, self.dimension);
+        rows::cut(&mut self.low, &gone, self.dimension);
     }
 
     /// The best `k` owners by their best vector, of those that `admit` lets in
@@ -514,7 +515,7 @@ mod tests {
         flat.push(3, &[x.clone(), x.clone()].concat(), 2);
         flat.push(7, &x, 2);
         assert_eq!(flat.search(&x, usize::MAX, -1.0, |_| true).len(), 2);
-        flat.remove(3);
+        flat.remove(&[3]);
         assert_eq!(flat.search(&x, 5, -1.0, |_| true).len(), 1);
         assert_eq!(flat.len(), 1);
         assert!(flat.vectors_of(3).is_empty());

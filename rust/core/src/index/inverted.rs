@@ -2,6 +2,7 @@
 
 mod terms;
 
+use crate::index::rows;
 use crate::score::lexical;
 
 use terms::Term;
@@ -31,7 +32,6 @@ pub struct Inverted {
     documents: Vec<u64>,
     lengths: Vec<u32>,
     total_length: u64,
-    live: u64,
 }
 
 impl Inverted {
@@ -72,28 +72,45 @@ impl Inverted {
         self.documents.push(id);
         self.lengths.push(length);
         self.total_length += u64::from(length);
-        self.live += 1;
     }
 
-    /// Forgets one document. Linear in the index: deleting is rare, searching is not.
-    pub fn remove(&mut self, id: u64) {
-        let Ok(document) = self.documents.binary_search(&id) else {
+    /// Forgets documents, given in increasing order, and the terms that only they contain: no
+    /// text of theirs may stay in memory. Linear in the index, however many go: deleting is
+    /// rare, searching is not.
+    pub fn remove(&mut self, ids: &[u64]) {
+        let gone: Vec<usize> = { ids.iter() }
+            .filter_map(|id| self.documents.binary_search(id).ok())
+            .collect();
+        let Some(first) = gone.first() else {
             return;
         };
-        let number = u32::try_from(document).expect("indexed as u32");
+        let left = rows::left(self.documents.len(), &gone);
+        self.total_length -= { gone.iter() }
+            .map(|at| u64::from(self.lengths[*at]))
+            .sum::<u64>();
+        rows::take_out(&mut self.documents, &gone);
+        rows::take_out(&mut self.lengths, &gone);
         for list in &mut self.postings {
-            let documents = &mut list.documents;
-            if let Ok(at) = documents.binary_search_by_key(&number, |p| p.0) {
-                documents.remove(at);
-            }
+            let from = list.documents.partition_point(|p| (p.0 as usize) < *first);
+            let stays = |p: &mut Posting| {
+                let number = left[p.0 as usize];
+                p.0 = number.unwrap_or(p.0);
+                number.is_some()
+            };
+            list.documents
+                .extract_if(from.., |p| !stays(p))
+                .for_each(drop);
         }
-        // A term that nothing contains any more must not stay in memory as text.
-        let postings = &self.postings;
-        self.terms
-            .retain(|_, n| !postings[*n as usize].documents.is_empty());
-        self.total_length -= u64::from(self.lengths[document]);
-        self.lengths[document] = 0;
-        self.live -= 1;
+        let emptied = { self.postings.iter().enumerate() }
+            .filter_map(|(at, list)| list.documents.is_empty().then_some(at));
+        let emptied: Vec<usize> = emptied.collect();
+        let left = rows::left(self.postings.len(), &emptied);
+        rows::take_out(&mut self.postings, &emptied);
+        self.terms.retain(|_, number| {
+            let now = left[*number as usize];
+            *number = now.unwrap_or(*number);
+            now.is_some()
+        });
     }
 
     /// |Q ∩ C| / |Q| (Table 4): the best `k` documents that share a term.
@@ -147,7 +164,7 @@ impl Inverted {
         }
         Terms {
             index: self,
-            average: lexical::average_length(self.total_length, self.live),
+            average: lexical::average_length(self.total_length, self.len()),
             terms,
         }
     }
@@ -167,17 +184,17 @@ impl Inverted {
     pub fn idf(&self, term: &str) -> f64 {
         let list = self.terms.get(term);
         let n = list.map_or(0, |n| self.postings[*n as usize].documents.len());
-        lexical::idf(n as u64, self.live)
+        lexical::idf(n as u64, self.len())
     }
 
     /// Documents indexed.
     pub fn len(&self) -> u64 {
-        self.live
+        self.documents.len() as u64
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.live == 0
+        self.documents.is_empty()
     }
 }
 
@@ -222,7 +239,7 @@ mod tests {
         fn the_best_are_those_of_a_full_evaluation(
             documents in prop::collection::vec(prop::collection::vec(0u8..12, 1..9), 1..120),
             query in prop::collection::vec(0u8..14, 1..8),
-            gone in prop::collection::vec(0usize..120, 0..4),
+            gone in prop::collection::btree_set(0usize..120, 0..60),
             k in 1usize..30,
         ) {
             let names: Vec<String> = (0..14).map(|n| format!("t{n}")).collect();
@@ -231,11 +248,14 @@ mod tests {
                 // Low numbers are frequent, as words are.
                 i.push(at as u64 * 3, d.iter().map(|n| names[usize::from(n / 3 * (n % 4))].as_str()));
             }
-            for at in gone {
-                if at < documents.len() && i.position(at as u64 * 3).is_some_and(|p| i.lengths[p as usize] > 0) {
-                    i.remove(at as u64 * 3);
-                }
+            let gone: Vec<u64> = gone.into_iter().map(|at| at as u64 * 3).collect();
+            i.remove(&gone);
+            let mut afresh = Inverted::default();
+            for (at, d) in documents.iter().enumerate().filter(|(at, _)| !gone.contains(&(*at as u64 * 3))) {
+                afresh.push(at as u64 * 3, d.iter().map(|n| names[usize::from(n / 3 * (n % 4))].as_str()));
             }
+            prop_assert_eq!(i.postings.len(), afresh.postings.len());
+            prop_assert_eq!(i.terms.len(), afresh.terms.len());
             let q: Vec<String> = query.iter().map(|n| names[usize::from(*n)].clone()).collect();
             let naive = |score: &dyn Fn(u64) -> f64| {
                 let mut all: Vec<(u64, f64)> = i.documents.iter()
@@ -245,6 +265,7 @@ mod tests {
                 all
             };
             let even = |id: u64| id.is_multiple_of(2);
+            prop_assert_eq!(i.bm25(&q, k, even), afresh.bm25(&q, k, even));
             prop_assert_eq!(i.bm25(&q, k, even), naive(&|id| i.bm25_of(&q, id)));
             let terms = i.terms(&q);
             let there_and_back: Vec<u64> =
@@ -263,12 +284,12 @@ mod tests {
     #[test]
     fn a_removed_document_leaves_no_trace() {
         let mut i = index(&["a secret", "a"]);
-        i.remove(0);
+        i.remove(&[0]);
         assert!(i.bm25(&terms("secret"), 5, |_| true).is_empty());
         assert!(!i.terms.contains_key("secret"));
         let only = index(&["x", "a"]);
         let mut only = only;
-        only.remove(0);
+        only.remove(&[0]);
         assert_eq!(
             i.bm25(&terms("a"), 5, |_| true)[0].1,
             only.bm25(&terms("a"), 5, |_| true)[0].1

@@ -3,6 +3,7 @@
 
 pub mod flat;
 pub mod inverted;
+pub(crate) mod rows;
 pub mod top;
 
 pub use flat::{Flat, Found};

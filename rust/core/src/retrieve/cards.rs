@@ -62,15 +62,15 @@ impl CardIndex {
         }
     }
 
-    /// Forgets the cards of a turn.
-    pub fn remove(&mut self, id: InteractionId) {
-        let range = id << INDEX_BITS..(id + 1) << INDEX_BITS;
-        let numbers: Vec<u64> = self.cards.range(range).map(|(n, _)| *n).collect();
-        for number in numbers {
-            self.cards.remove(&number);
-            self.vectors.remove(number);
-            self.terms.remove(number);
+    /// Forgets the cards of turns, given in id order.
+    pub fn remove(&mut self, ids: &[InteractionId]) {
+        let each = ids.iter().flat_map(|id| self.of(*id));
+        let numbers: Vec<u64> = each.map(|(number, _)| number).collect();
+        for number in &numbers {
+            self.cards.remove(number);
         }
+        self.vectors.remove(&numbers);
+        self.terms.remove(&numbers);
     }
 
     /// Number of cards.
@@ -349,7 +349,7 @@ mod tests {
             let hits = index.symbolic(&frame(), &[0.9, 0.55, 1.2, 1.35, 0.2], k, |_| true);
             assert_eq!(split(hits[1].0), (3, 1));
         }
-        index.remove(3);
+        index.remove(&[3]);
         assert!(index.is_empty());
     }
 }

@@ -111,9 +111,10 @@ impl Recurrence {
         self.facts.insert(fact.id, fact);
     }
 
-    /// Episodes that a turn is a source of.
-    pub fn consolidated_in(&self, turn: InteractionId) -> Vec<u64> {
-        let holds = |e: &&Episode| e.sources.binary_search(&turn).is_ok();
+    /// Episodes that one of these turns, in id order, is a source of.
+    pub fn consolidated_in(&self, turns: &[InteractionId]) -> Vec<u64> {
+        let gone = |source: &InteractionId| turns.binary_search(source).is_ok();
+        let holds = |e: &&Episode| e.sources.iter().any(gone);
         self.episodes.values().filter(holds).map(|e| e.id).collect()
     }
 
@@ -126,24 +127,29 @@ impl Recurrence {
         scored.into_iter().take(k).map(|(_, f)| f).collect()
     }
 
-    /// Takes a turn out of its unit; `vector` is that of what is left of it. The unit
+    /// Takes turns out of their units; `vector` is that of what is left of one. A unit
     /// goes with its last turn.
-    pub fn forget_turn(
+    pub fn forget_turns(
         &mut self,
-        turn: InteractionId,
+        turns: &[InteractionId],
         vector: impl Fn(&[InteractionId]) -> Vec<i16>,
     ) {
-        let Some(mut unit) = self
-            .unit_of
-            .remove(&turn)
-            .and_then(|id| self.units.remove(&id))
-        else {
+        let mut touched = BTreeSet::new();
+        for turn in turns {
+            let unit = self.unit_of.remove(turn);
+            if let Some(unit) = unit.and_then(|id| self.units.get_mut(&id)) {
+                unit.turns.retain(|t| t != turn);
+                touched.insert(unit.id);
+            }
+        }
+        if touched.is_empty() {
             return;
-        };
-        unit.turns.retain(|t| *t != turn);
-        if !unit.turns.is_empty() {
-            unit.vector = vector(&unit.turns);
-            self.units.insert(unit.id, unit);
+        }
+        self.units.retain(|_, unit| !unit.turns.is_empty());
+        for id in touched {
+            if let Some(unit) = self.units.get_mut(&id) {
+                unit.vector = vector(&unit.turns);
+            }
         }
         self.unit_vectors = Flat::default();
         for u in self.units.values() {
@@ -152,12 +158,13 @@ impl Recurrence {
         self.promote_again();
     }
 
-    /// Drops the facts that stood in a turn or may draw on it, and what they replaced
-    /// stands again.
-    pub fn forget_facts_of(&mut self, turn: InteractionId) -> BTreeSet<u64> {
-        let drawn = |f: &Fact| f.wording.as_ref().is_some_and(|w| w.drawn.contains(&turn));
+    /// Drops the facts that stood in one of these turns, in id order, or may draw on it, and
+    /// what they replaced stands again.
+    pub fn forget_facts_of(&mut self, turns: &[InteractionId]) -> BTreeSet<u64> {
+        let among = |turn: &InteractionId| turns.binary_search(turn).is_ok();
+        let drawn = |f: &Fact| { f.wording.as_ref() }.is_some_and(|w| w.drawn.iter().any(among));
         let gone = self.facts.values();
-        let gone = gone.filter(|f| f.span.turn == turn || drawn(f));
+        let gone = gone.filter(|f| among(&f.span.turn) || drawn(f));
         let gone: BTreeSet<u64> = gone.map(|f| f.id).collect();
         self.forget_facts(&gone);
         gone
@@ -252,8 +259,8 @@ mod tests {
             text: None,
         });
         assert!(state.is_promoted(0) && state.is_promoted(2) && !state.is_promoted(4));
-        assert_eq!(state.consolidated_in(3), [9]);
-        state.forget_turn(1, |_| quantise(&[0.0, 1.0]));
+        assert_eq!(state.consolidated_in(&[3]), [9]);
+        state.forget_turns(&[1], |_| quantise(&[0.0, 1.0]));
         assert_eq!(state.unit_of(0).unwrap().turns, [0]);
         assert!(state.unit_of(1).is_none());
         state.forget_episode(9);
@@ -280,10 +287,10 @@ mod tests {
         state.put_fact(fact(0, "lisbon", Some(b)));
         state.put_fact(fact(2, "porto", Some(c)));
         state.put_fact(fact(4, "rome", None));
-        assert_eq!(state.forget_facts_of(2), BTreeSet::from([b]));
+        assert_eq!(state.forget_facts_of(&[2]), BTreeSet::from([b]));
         assert_eq!(state.settle(), [number(0, 0)]);
         assert_eq!(state.facts()[&number(0, 0)].superseded_by(), Some(c));
-        state.forget_facts_of(4);
+        state.forget_facts_of(&[4]);
         assert!(state.settle().is_empty());
         assert_eq!(state.facts()[&number(0, 0)].superseded_by(), None);
     }
