@@ -338,7 +338,7 @@ class Reading:
         return self._handle.len()
 
     def warm_up(self) -> None:
-        """Load the models now rather than at the first turn or question."""
+        """Load the models and compile the rules now rather than at the first turns."""
         self._analyser.warm_up()
 
     def _resolve(self, interaction_id: int | str | None, external_id: str | None) -> int:

@@ -40,6 +40,9 @@ _MONTHS = "january february march april may june july august september october n
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday week month year weekend day"
 _TIME_WORDS = frozenset(f"{_MONTHS} {_DAYS}".split())
 
+_WARM_UP = "On Monday Ana moved to Porto, not to Lisbon: is that so?"
+"""Has something for most of those who read a text."""
+
 _WORD = re.compile(r"\w")
 
 _DEFAULT_MODELS = ("bge-small-en-v1.5", "BAAI/bge-small-en-v1.5")
@@ -118,9 +121,15 @@ class Analyser:
         return fingerprint_of(self._directory)
 
     def warm_up(self) -> None:
-        """Load both models now rather than at the first turn."""
-        self.analyse([TurnText("warm-up")])
-        self.question("Warm up?", query_time=None, speakers=(), bare=True)
+        """Load both models and compile all rules now rather than at the first turns."""
+        from ebbtide.analysis.patterns import compile_all
+
+        # Past the cache, which may know the text already.
+        passages = self._beside.submit(self._encode, [_WARM_UP])
+        self._spacy.analyse([TurnText(_WARM_UP)])
+        passages.result()
+        self.question(_WARM_UP, query_time=None, speakers=(), bare=False)
+        compile_all()
 
     def analyse(self, turns: Sequence[TurnText]) -> list[Analysis]:
         """Read turns, in order; spaCy and the embedder work side by side."""

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 
@@ -24,6 +25,7 @@ __all__ = [
     "GuardedPattern",
     "LazyPattern",
     "PatternList",
+    "compile_all",
     "folded",
     "guarded",
     "key_of",
@@ -39,6 +41,15 @@ read it anew takes a tenth of the time to the first turn."""
 _FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
 
 
+_made: weakref.WeakSet[LazyPattern] = weakref.WeakSet()
+
+
+def compile_all() -> None:
+    """Compile every pattern that was made, so that no turn has to wait for it."""
+    for made in list(_made):
+        made.pattern  # noqa: B018
+
+
 class LazyPattern:
     """A pattern that is compiled when it is first tried.
 
@@ -47,10 +58,11 @@ class LazyPattern:
         flags: Flags of the ``re`` module.
     """
 
-    __slots__ = ("_compiled", "flags", "source")
+    __slots__ = ("__weakref__", "_compiled", "flags", "source")
 
     def __init__(self, source: str, flags: int = 0) -> None:
         """Keep a pattern; nothing is compiled yet."""
+        _made.add(self)
         self.source = source
         self.flags = flags
         self._compiled: re.Pattern[str] | None = None
