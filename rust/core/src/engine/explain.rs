@@ -4,8 +4,9 @@ use super::Engine;
 use crate::error::Result;
 use crate::lineage::REST;
 use crate::score::{decay, survival};
-use crate::types::{InteractionId, State};
+use crate::types::{InteractionId, State, Validity};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 impl Engine {
     /// Everything that decided about one turn: signals and cues, the terms of its
@@ -108,23 +109,11 @@ impl Engine {
         self.open_only()?;
         let skipped = self.gate.skipped().len();
         let archived = self.turns.values().filter(|t| t.archived).count() + skipped;
-        let mut validity = std::collections::BTreeMap::new();
+        let mut validity: BTreeMap<Validity, u64> = BTreeMap::new();
         for id in self.turns.keys().chain(self.gate.skipped().keys()) {
-            *validity
-                .entry(
-                    json!(self.lineage.validity(*id))
-                        .as_str()
-                        .unwrap_or("")
-                        .to_owned(),
-                )
-                .or_insert(0u64) += 1;
+            *validity.entry(self.lineage.validity(*id)).or_default() += 1;
         }
-        let decisions: serde_json::Map<String, Value> = self
-            .store()
-            .decision_counts(&self.namespace)?
-            .into_iter()
-            .map(|(kind, n)| (kind, n.into()))
-            .collect();
+        let decisions = self.store().decision_counts(&self.namespace)?;
         let mut stats = json!({
             "namespace": self.namespace.name,
             "turns": self.len(),

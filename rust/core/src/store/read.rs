@@ -9,6 +9,7 @@ use crate::types::{Decision, Facts, Provenance, Relation, Score, State, StoredTu
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row, params};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::result;
 use std::sync::Arc;
@@ -507,14 +508,20 @@ impl Store {
     }
 
     /// How often each kind of decision was taken in a memory.
-    pub fn decision_counts(&self, ns: &Namespace) -> Result<Vec<(String, u64)>> {
+    pub fn decision_counts(&self, ns: &Namespace) -> Result<BTreeMap<String, u64>> {
         let (from, to) = ns.range();
-        let mut statement = self.conn.prepare_cached(
-            "SELECT kind, count(*) FROM decision WHERE key >= ?1 AND key < ?2 GROUP BY kind ORDER BY kind",
-        )?;
-        let rows = statement.query_map([from, to], |r| {
-            Ok((r.get(0)?, r.get::<_, i64>(1)?.unsigned_abs()))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        // Counted here: to group them, SQLite would sort them all.
+        let sql = "SELECT kind FROM decision WHERE key >= ?1 AND key < ?2";
+        let mut statement = self.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([from, to])?;
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let kind = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+            match counts.get_mut(kind) {
+                Some(count) => *count += 1,
+                None => drop(counts.insert(kind.to_owned(), 1)),
+            }
+        }
+        Ok(counts)
     }
 }
