@@ -72,6 +72,28 @@ def test_threads_share_one_analyser() -> None:
     assert results == [expected] * 12
 
 
+def test_a_vocabulary_does_not_grow_for_ever(
+    analyser: SpacyAnalyser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is begun anew between two parses, and nothing is read in another way."""
+    monkeypatch.setattr(spacy_analyser, "_MOST_WORDS", 200)
+    turns = [
+        TurnText(f"Zorblat{n} moved to Quuxville{n} on Monday; frobbing{n} is fun.", "Ana")
+        for n in range(60)
+    ]
+    expected = analyser.analyse(turns)
+    bounded = SpacyAnalyser()
+    sizes, found = [], []
+    for turn in turns:
+        question = bounded.parse(turn.text)
+        found += bounded.analyse([turn])
+        assert question.text == turn.text  # by the vocabulary that it was parsed with
+        sizes.append(len(bounded._loaded().vocab))
+    assert found == expected
+    assert max(sizes) < min(sizes) + 200
+    assert sizes != sorted(sizes), "it was never begun anew"
+
+
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\t \u00a0 \u3000"])
 def test_texts_without_a_word(analyser: SpacyAnalyser, text: str) -> None:
     assert analyser.analyse([TurnText(text)]) == [TurnFacts(0.0, 0.0, 0)]

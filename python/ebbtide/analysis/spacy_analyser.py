@@ -44,6 +44,8 @@ _WORD = re.compile(r"[^\W_]+")
 _BATCH = 256
 # Part of the fingerprint: how spaCy's matrix products are summed (products.py).
 _PRODUCTS = "fused"
+_MOST_WORDS = 100_000
+"""Words that a vocabulary takes in, some 45 MB, before it is begun anew: spaCy forgets none."""
 # spaCy refuses texts of more than 1,000,000 characters (E088).
 _PIECE_CHARACTERS = 900_000
 
@@ -86,6 +88,7 @@ class SpacyAnalyser:
         self._sentiment = SentimentMeter()
         self._lock = RenewedLock()
         self._nlp: Language | None = None
+        self._first_words = 0
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -115,13 +118,13 @@ class SpacyAnalyser:
         Text past 900,000 characters is left out.
         """
         with self._lock:
-            return self._loaded()(for_matching(text)[:_PIECE_CHARACTERS])
+            return self._ready()(for_matching(text)[:_PIECE_CHARACTERS])
 
     def parse_all(self, texts: Sequence[str]) -> list[Doc]:
         """:meth:`parse` for several texts at once, which takes little longer than one."""
         with self._lock:
             cut = [for_matching(text)[:_PIECE_CHARACTERS] for text in texts]
-            return list(self._loaded().pipe(cut))
+            return list(self._ready().pipe(cut))
 
     def terms(self, doc: Doc) -> tuple[str, ...]:
         """The terms of a parse, made as the index makes them."""
@@ -158,7 +161,7 @@ class SpacyAnalyser:
         ]
         # spaCy's vocabulary grows while it parses: one parse at a time.
         with self._lock:
-            docs = iter(list(self._loaded().pipe(texts, batch_size=_BATCH)))
+            docs = iter(list(self._ready().pipe(texts, batch_size=_BATCH)))
         facts = [
             self._facts(turn, raw.text, [(span, next(docs)) for span in spans])
             for turn, raw, spans in zip(turns, given, pieces, strict=True)
@@ -219,11 +222,24 @@ class SpacyAnalyser:
                 terms += self._adapter.token_terms(token)
         return replace(card, terms=tuple(dict.fromkeys(terms)))
 
+    def _ready(self) -> Language:
+        """The pipeline for the next texts; the caller has the lock.
+
+        Parses that are still being read keep the former vocabulary. What is read of a text
+        does not depend on the words before it.
+        """
+        nlp = self._loaded()
+        if len(nlp.vocab) > self._first_words + _MOST_WORDS:
+            self._nlp = None
+            nlp = self._loaded()
+        return nlp
+
     def _loaded(self) -> Language:
         if self._nlp is None:
             with self._lock:
                 if self._nlp is None:
                     self._nlp = _load(self._model_name)
+                    self._first_words = len(self._nlp.vocab)
         return self._nlp
 
 

@@ -240,7 +240,7 @@ def _add_reading(server: MCPServer[Any], memory: Memory | SharedMemory) -> None:
         found = memory.render_context(question, max_tokens=max_tokens, query_time=query_time)
         if found:
             return found
-        if len(memory) == 0:
+        if not memory.stats()["turns"]:
             return "The memory holds nothing yet."
         return "No turn fits into max_tokens; ask again with more, or without it."
 
