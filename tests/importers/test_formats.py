@@ -10,6 +10,7 @@ import pytest
 
 from ebbtide import InputError
 from ebbtide.importers import detect, read
+from ebbtide.importers.chatgpt import _NAMES, _SOURCE, _without_citations
 from importers.makers import chat, message, only, said, written, zipped
 
 # ChatGPT
@@ -66,6 +67,15 @@ def test_voice_images_and_attachments(tmp_path: Path) -> None:
         "first\nsecond",
     ]
     assert dict(export.skips) == {"attachment": 2, "unknown": 2, "hidden": 1, "tool": 1}
+
+
+def test_chatgpt_marks_that_never_close_are_looked_at_once() -> None:
+    hostile = "【1†" * 300_000
+    assert len(_SOURCE.findall(hostile)) == 1
+    assert _without_citations(f"{hostile}\nSee 【2†x】.") == f"{hostile}\nSee."
+    names = '"' + '\\"' * 300_000
+    assert len(_NAMES.findall(names)) == 1
+    assert _without_citations(f"a\ue200entity\ue202{names}\ue201b") == "ab"
 
 
 def test_a_tree_that_is_broken_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 from ebbtide import InputError
 from ebbtide.cli.importing import DateOrder, Format
 from ebbtide.importers import FORMATS, REASONS, detect, preview, read
+from ebbtide.importers.html import _MARKUP, from_html
 from ebbtide.importers.jsonstream import JsonStream
-from ebbtide.importers.texts import clean, content_words, from_html, identifier, moment
+from ebbtide.importers.texts import clean, content_words, identifier, moment
 from ebbtide.importers.whatsapp_dates import ORDERS
 from importers.makers import chat, message, written, zipped
 
@@ -206,8 +207,22 @@ def test_small_readers() -> None:
     assert content_words({"type": "text", "text": "x"}).text == "x"
     assert content_words(None).reason == "empty"
     assert from_html("<p>a</p>\n<p>b &amp; c</p><ol><li><p>d</p></li></ol>") == "a\nb & c\n- d"
-    assert from_html("<![weird[<b>x</b>") is not None
+    assert from_html("<![weird[<b>x</b>") == "x"
     assert from_html("<table><tr><td>a</td><td>b</td></tr></table>") == "a b"
+    assert from_html("<script>if (a < b) { '<p>' }</script >a <3 b<style>x") == "a <3 b"
+    assert from_html("a<!-- <p> > -->b<a title='x > y' href=c>d</a>") == "abd"
+    assert from_html(f"<b>&#{'9' * 5000}; a &lt; b") == f"&#{'9' * 5000}; a &lt; b"
+
+
+@pytest.mark.parametrize(
+    "mark", ["<!--", "<!-- >", "<a ", "<a b='", '<a b="', "<a b=", "<a/", "</a ", "<?", "<![CDATA["]
+)
+def test_markup_that_never_closes_is_looked_at_once(mark: str) -> None:
+    hostile = f"<p>before {mark * 300_000}<b>after"
+    assert [found[0] for found in _MARKUP.finditer(hostile)][2:] == []
+    text = from_html(hostile)
+    assert text.startswith("before")
+    assert text.endswith("after")
 
 
 def test_the_command_line_knows_the_formats() -> None:

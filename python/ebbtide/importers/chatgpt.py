@@ -41,8 +41,9 @@ _TOOL = [
     "app_pairing_content",
 ]
 _MARKED = re.compile("\ue200([^\ue200\ue201]*)\ue201")
-_NAMES = re.compile(r'"((?:[^"\\]|\\.)*)"')
-_SOURCE = re.compile(r"(?<![ \t])[ \t]*【\d+(?::\d+)?†[^】\n]*】")
+_NAMES = re.compile(r'"((?:[^"\\]|\\.)*+)(?P<closed>"?)')
+_SOURCE = re.compile(r"(?<![ \t])[ \t]*【\d+(?::\d+)?†[^】\n]*+(?P<closed>】?)")
+"""What does not close is taken, too, and left as it is: so it is looked at once."""
 
 
 def looks_like(item: Mapping[str, Any]) -> bool:
@@ -142,7 +143,8 @@ def _words(message: Mapping[str, Any]) -> Words:
 
 def _without_citations(text: str) -> str:
     """Answers carry marks for links and sources, between private-use characters."""
-    return clean(_SOURCE.sub("", _MARKED.sub(_mark_words, text)))
+    text = _MARKED.sub(_mark_words, text)
+    return clean(_SOURCE.sub(lambda match: "" if match["closed"] else match[0], text))
 
 
 def _mark_words(match: re.Match[str]) -> str:
@@ -150,6 +152,6 @@ def _mark_words(match: re.Match[str]) -> str:
     if kind == "url":  # label, address
         return rest.partition("\ue202")[0]
     if kind == "entity":  # ["city","Porto","Portugal"]
-        names = _NAMES.findall(rest)
+        names = [match[1] for match in _NAMES.finditer(rest) if match["closed"]]
         return names[1] if len(names) > 1 else ""
     return ""

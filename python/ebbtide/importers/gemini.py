@@ -12,6 +12,7 @@ from datetime import UTC
 from typing import Any
 
 from ebbtide.importers.files import Part
+from ebbtide.importers.html import from_html
 from ebbtide.importers.ordering import in_order
 from ebbtide.importers.reading import Reading
 from ebbtide.importers.texts import (
@@ -21,7 +22,6 @@ from ebbtide.importers.texts import (
     aware,
     clean,
     digest,
-    from_html,
     moment,
 )
 from ebbtide.types import Turn

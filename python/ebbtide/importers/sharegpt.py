@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ebbtide.importers.files import Part
+from ebbtide.importers.html import from_html
 from ebbtide.importers.reading import Reading
-from ebbtide.importers.texts import as_mapping, as_text, clean, from_html, identifier
+from ebbtide.importers.texts import as_mapping, as_text, clean, identifier
 from ebbtide.inputs import readable
 from ebbtide.types import Turn
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from typing import Any
 
 from ebbtide.inputs import paired
@@ -23,7 +22,6 @@ __all__ = [
     "clean",
     "content_words",
     "digest",
-    "from_html",
     "identifier",
     "joined",
     "moment",
@@ -210,88 +208,3 @@ def _part_words(part: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             return value
     return ""
-
-
-_BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "br",
-        "dd",
-        "div",
-        "dl",
-        "dt",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "table",
-        "tr",
-        "ul",
-    ]
-)
-_KEPT = {ord(" "): "\ufdd0", ord("\n"): "\ufdd1", ord("\t"): "\ufdd2"}
-"""Space inside ``pre`` hides behind noncharacters while the rest is collapsed."""
-_FREED = {ord(mark): chr(space) for space, mark in _KEPT.items()}
-_RUN = re.compile(r"\s+")
-_TAG = re.compile(r"<[^<>]*>")
-_BREAKS = re.compile(r"(?<! ) *(?:\n *)+")
-"""From the first space of a run, so that a long run without a break is read once."""
-_BARE_ITEM = re.compile(r"\n- ?\n")
-"""A list item that begins with a block of its own."""
-_UNSEEN = frozenset(["script", "style", "template", "head"])
-
-
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.pieces: list[str] = []
-        self._unseen = 0
-        self._verbatim = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._unseen += tag in _UNSEEN
-        self._verbatim += tag == "pre"
-        if tag in _BLOCKS:
-            self.pieces.append("\n- " if tag == "li" else "\n")
-        elif tag in ("td", "th"):
-            self.pieces.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._unseen -= tag in _UNSEEN and self._unseen > 0
-        self._verbatim -= tag == "pre" and self._verbatim > 0
-        if tag in _BLOCKS:
-            self.pieces.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._unseen:
-            data = data.translate(_KEPT) if self._verbatim else _RUN.sub(" ", data)
-            self.pieces.append(data)
-
-
-def from_html(html: str) -> str:
-    """The words of a piece of HTML: blocks in lines of their own, ``- `` before list items."""
-    parser = _Text()
-    try:
-        parser.feed(html)
-        parser.close()
-    except (AssertionError, ValueError):  # markup that the parser gives up on
-        return clean(_TAG.sub(" ", html))
-    text = _BREAKS.sub("\n", "".join(parser.pieces))
-    return clean(_BARE_ITEM.sub("\n- ", text).translate(_FREED))
