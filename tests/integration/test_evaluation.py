@@ -112,6 +112,21 @@ def test_another_run_in_the_same_directory_is_refused(
         evaluate(Plan("locomo", data, ("bm25",), limit=1), tmp_path / "run")
 
 
+@pytest.mark.parametrize("wrong", ["[]", '[{"a": 1}]', "no JSON", '{"turns": []}'])
+def test_wrong_data_leave_no_directory_behind(
+    stub: Config, data: Path, tmp_path: Path, wrong: str
+) -> None:
+    other = tmp_path / "wrong.json"
+    other.write_text(wrong, encoding="utf-8")
+    with pytest.raises(InputError):
+        evaluate(Plan("locomo", other, ("bm25",)), tmp_path / "run")
+    for system in ("none", "dmf-memory"):
+        with pytest.raises(InputError, match=r"there is no system|--peer"):
+            evaluate(Plan("locomo", data, (system,)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert evaluate(Plan("locomo", data, ("bm25",)), tmp_path / "run")["questions"] == 9
+
+
 def test_other_code_or_another_analyser_is_another_run(
     stub: Config, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,7 @@ from ebbtide.evals.systems import (
     SYSTEMS,
     Options,
     System,
+    check_system,
     open_system,
     warm_up,
 )
@@ -77,6 +78,18 @@ class Plan:
                 yield add_noise(
                     conversation, ratio=self.noise, ratio_of=self.ratio_of, seed=self.seed
                 )
+
+    def check(self) -> None:
+        """Refuse, before anything is written, what no run can be made of.
+
+        Raises:
+            InputError: A system is not known, or the data hold no conversation or begin
+                with none that can be read.
+        """
+        for system in self.systems:
+            check_system(system, self.options)
+        if next(self.conversations(), None) is None:
+            raise InputError(f"{self.data.name} holds no conversation", "input.transcript")
 
     def identity(self) -> dict[str, Any]:
         """What makes two runs the same; parts are kept only while it holds.
@@ -130,6 +143,7 @@ def evaluate(
         StoreError: ``store.open``: the directory cannot be written.
     """
     identity = plan.identity()
+    plan.check()
     claim(out, identity, fresh=fresh)
     _check_peers(plan, out)
     names: list[str] = []
@@ -151,8 +165,6 @@ def evaluate(
                 part = out / "clean" / system / names[-1]
                 plain = _without_noise(conversation)
                 pool.submit(_files(part), _run_part, plan, system, plain, part)
-    if not names:
-        raise InputError(f"{plan.data.name} holds no conversation", "input.transcript")
     _merge_clean(out, clean)
     counts = {"left_out": left_out, "unresolved": unresolved}
     return _merge(plan, out, identity, names, counts)

@@ -30,6 +30,7 @@ __all__ = [
     "Options",
     "Ranking",
     "System",
+    "check_system",
     "evidence_limit",
     "open_system",
     "take_in",
@@ -100,8 +101,9 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
         options: Settings.
 
     Raises:
-        InputError: ``input.field``: no system has that name.
+        InputError: As :func:`check_system` does.
     """
+    check_system(name, options)
     if name in PRESETS or name in POLICIES:
         with Memory.in_memory(config=options.config(name)) as memory:
             take_in(memory, conversation)
@@ -109,16 +111,27 @@ def open_system(name: str, conversation: Conversation, options: Options) -> Iter
     elif name in PEERS:
         from ebbtide.evals.peers import open_dmf
 
-        if options.peer is None:
-            message = f"{name} runs in an environment of its own; name its directory with --peer"
-            raise InputError(message, "input.field")
+        assert options.peer is not None  # checked
         with open_dmf(name, conversation, options.peer) as peer:
             yield peer
     elif name == "full":
         yield _Full(conversation)
-    elif name in _RANKERS:
-        yield _Listed(conversation, _RANKERS[name](conversation, options))
     else:
+        yield _Listed(conversation, _RANKERS[name](conversation, options))
+
+
+def check_system(name: str, options: Options) -> None:
+    """Refuse what :func:`open_system` could not open.
+
+    Raises:
+        InputError: ``input.field``: no system has that name, or it needs a directory that
+            is not named.
+    """
+    if name in PEERS:
+        if options.peer is None:
+            message = f"{name} runs in an environment of its own; name its directory with --peer"
+            raise InputError(message, "input.field")
+    elif name not in (*SYSTEMS, *POLICIES):
         message = f"there is no system {name!r}; choose from {', '.join((*SYSTEMS, *POLICIES))}"
         raise InputError(message, "input.field")
 

@@ -111,10 +111,11 @@ def end_to_end(
     identity = plan.identity() | _identity(models, per_category)
     out = Path(out)
     identity["protocol"] = protocol.name if protocol else None
-    claim(out, identity, fresh=fresh)
+    plan.check()
     chosen, left_out = _choose(plan, per_category, protocol)
     if not chosen:
         raise InputError(f"{plan.data.name} holds no question to answer", "input.transcript")
+    claim(out, identity, fresh=fresh)
     spent = models.answerer.spent, models.judge.spent
     done, every = 0, len(chosen) * len(plan.systems)
     names: list[str] = []
