@@ -751,6 +751,25 @@ def test_an_interrupt_exits_with_130_everywhere(
     assert (done.code, done.out, done.err) == (130, "", "")
 
 
+@pytest.mark.parametrize(
+    "start", [COMMAND[-1], "import runpy; runpy.run_module('ebbtide', None, '__main__')"]
+)
+def test_an_interrupt_while_it_is_imported_says_nothing(start: str) -> None:
+    code = f"""
+import sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts())
+{start}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_alone_it_shows_help_with_examples(run: Run) -> None:
     done = run()
     assert (done.code, done.err) == (0, "")
