@@ -182,6 +182,34 @@ def test_attempts_are_bounded_and_a_refusal_is_not_repeated(
     assert client.spent == Usage()
 
 
+def test_an_endpoint_that_is_gone_is_left_alone_for_a_while(endpoint: Endpoint) -> None:
+    endpoint.replies = [(503, b"gone")] * 4 + [(200, completion("Ana"))]
+    with LlmClient("m", endpoint.url, attempts=1, failures=3, skipped=5) as client:
+        errors = [code_of(client) for _ in range(3 + 5)]
+        assert len(endpoint.requests) == 3
+        # One is sent again, in vain; after as many more the next one is answered.
+        errors += [code_of(client) for _ in range(1 + 5)]
+        assert len(endpoint.requests) == 4
+        assert {(error.code, str(error)) for error in errors} == {(errors[0].code, str(errors[0]))}
+        assert errors[0].code == "llm.unavailable"
+        assert [client.ask(MESSAGES, max_tokens=20).text for _ in range(3)] == ["Ana"] * 3
+    assert len(endpoint.requests) == 7
+
+
+def test_what_answers_is_asked_however_badly_it_does(endpoint: Endpoint) -> None:
+    refused, gone = (400, b"{}"), (503, b"gone")
+    endpoint.replies = [gone, gone, refused, gone, gone, (200, b"no JSON"), gone, gone, refused]
+    with LlmClient("m", endpoint.url, attempts=1, failures=3) as client:
+        codes = [code_of(client).code for _ in range(20)]
+    assert len(endpoint.requests) == 20
+    assert codes[8:] == ["llm.request"] * 12
+    endpoint.replies = [gone]
+    with LlmClient("m", endpoint.url, attempts=1, failures=0) as client:
+        for _ in range(10):
+            code_of(client)
+    assert len(endpoint.requests) == 30
+
+
 def test_a_silent_endpoint_times_out(endpoint: Endpoint) -> None:
     endpoint.delay = 0.6
     start = time.monotonic()
@@ -480,6 +508,8 @@ def test_a_cache_that_fails_later_says_so(endpoint: Endpoint, cache: LlmCache) -
         {"parameters": {"top_p": float("nan")}},
         {"parameters": {"stop": object()}},
         {"attempts": 0},
+        {"failures": -1},
+        {"skipped": -1},
         {"timeout": 0.0},
         {"timeout": float("inf")},
         {"timeout": float("nan")},

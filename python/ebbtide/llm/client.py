@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ebbtide.closing import Closing
 from ebbtide.errors import ExternalError, InputError
+from ebbtide.llm.breaking import CircuitBreaker
 from ebbtide.llm.cache import LlmCache
 from ebbtide.llm.endpoint import Endpoint
 from ebbtide.llm.parsing import completion_of, cost_of, is_unicode, reply_value, validator
@@ -56,6 +57,8 @@ class LlmClient(Closing):
         seed: int = 0,
         timeout: float = 60.0,
         attempts: int = 4,
+        failures: int = 3,
+        skipped: int = 20,
         structured: Structured = "json_schema",
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
@@ -75,6 +78,9 @@ class LlmClient(Closing):
             attempts: How often a request is tried, at least 1: on a lost connection,
                 a time-out, HTTP 408, 409, 429 and 5xx, with growing pauses or
                 those that the endpoint asks for, and as often on unusable replies.
+            failures: So many requests in a row that end with ``llm.unavailable`` make the
+                next ones end with it at once, and with the same words; 0 never does.
+            skipped: How many of them, before one is sent again.
             structured: How a JSON reply is asked for; ``json_object`` and ``none``
                 are for endpoints that know no schemas. It is validated in any case.
             parameters: Fields of the request's body to set, known to the package or
@@ -93,10 +99,13 @@ class LlmClient(Closing):
         if attempts < 1 or not 0.0 < timeout < math.inf:
             message = "attempts must be at least 1 and timeout a positive number of seconds"
             raise InputError(message, "input.field")
+        if failures < 0 or skipped < 0:
+            raise InputError("failures and skipped must be 0 or more", "input.field")
         self._model = model
         self._endpoint = Endpoint.named(base_url, api_key, api_key_variable)
         self._cache = cache
         self._attempts = attempts
+        self._breaker = CircuitBreaker(failures, skipped)
         self._structured = structured
         defaults = {"model": model, "temperature": 0.0, "seed": seed}
         self._defaults = defaults | _fields(parameters or {})
@@ -223,15 +232,39 @@ class LlmClient(Closing):
         raise self._failed(f"no usable reply in {self._attempts} attempts: {wrong}", "llm.answer")
 
     def _send(self, request: dict[str, Any]) -> _Sent:
-        """One reply.
+        """One reply, unless the endpoint was not there the last times.
 
         Raises:
             ValueError: The body is no chat completion.
         """
-        import openai
-
         if self._client.is_closed():
             raise self._failed("the client was closed; make another", "llm.unavailable")
+        if (reason := self._breaker.refusal()) is not None:
+            raise ExternalError(reason, "llm.unavailable")
+        gone = None
+        try:
+            body = self._posted(request)
+        except ExternalError as error:
+            gone = str(error) if error.code == "llm.unavailable" else None
+            raise
+        finally:
+            self._breaker.tell(gone)
+        # JSON is UTF-8, whatever else a header may say.
+        completion = completion_of(body.decode("utf-8", "replace"))
+        choice = completion["choices"][0]
+        text = _mended(choice["message"].get("content") or "")
+        finish = _mended(str(choice.get("finish_reason") or "unknown"))
+        refusal = _mended(str(choice["message"].get("refusal") or ""))
+        return _Sent(text, finish, refusal, cost_of(completion, request["messages"], text))
+
+    def _posted(self, request: dict[str, Any]) -> bytes:
+        """The body of a reply.
+
+        Raises:
+            ValueError: The package cannot make anything of it.
+        """
+        import openai
+
         fields = {name: value for name, value in request.items() if name != "messages"}
         try:
             # The body as it came: the package's own types let anything through.
@@ -252,13 +285,7 @@ class LlmClient(Closing):
         except Exception as error:  # what the package does not foresee, as an unknown charset
             reason = f"the reply cannot be read ({type(error).__name__})"
             raise self._failed(reason, "llm.answer") from None
-        # JSON is UTF-8, whatever else a header may say.
-        completion = completion_of(response.http_response.content.decode("utf-8", "replace"))
-        choice = completion["choices"][0]
-        text = _mended(choice["message"].get("content") or "")
-        finish = _mended(str(choice.get("finish_reason") or "unknown"))
-        refusal = _mended(str(choice["message"].get("refusal") or ""))
-        return _Sent(text, finish, refusal, cost_of(completion, request["messages"], text))
+        return bytes(response.http_response.content)
 
     def _failed(self, reason: str, code: str) -> ExternalError:
         reason = _mended(self._endpoint.hide(reason)[:_SHOWN])
