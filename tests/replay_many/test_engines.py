@@ -233,6 +233,37 @@ def test_a_scheduler_that_ends_is_an_error_and_what_was_done_is_kept(
     assert parts(tmp_path / "out") == whole.parts
 
 
+@pytest.mark.parametrize("from_the_start", [True, False])
+def test_a_cluster_without_workers_is_an_error_and_what_was_done_is_kept(
+    whole: Whole, stub: Config, tmp_path: Path, from_the_start: bool
+) -> None:
+    import dask
+    import distributed
+
+    cluster = distributed.LocalCluster(
+        n_workers=0 if from_the_start else 1,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        worker_dashboard_address=None,
+    )
+
+    def end(done: int, of: int) -> None:
+        if done == 2:
+            cluster.scale(0)
+
+    options: dict[str, Any] = {"engine": "dask", "scheduler": cluster.scheduler_address}
+    config = travelling(tmp_path)
+    impatient = dask.config.set({"distributed.scheduler.no-workers-timeout": "2s"})
+    words = "with a worker" if from_the_start else "no worker for too long.* run the same command"
+    with cluster, impatient, pytest.raises(ExternalError, match=words) as caught:
+        replayed(whole.sources, tmp_path / "out", config=config, progress=end, **options)
+    assert caught.value.code == "worker.failed"
+    report = replayed(whole.sources, tmp_path / "out", config=config)
+    assert (report.kept > 0) is not from_the_start
+    assert parts(tmp_path / "out") == whole.parts
+
+
 def test_a_cluster_that_was_interrupted_while_it_started_is_let_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

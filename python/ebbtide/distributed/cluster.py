@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
+import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
@@ -26,7 +27,9 @@ distributed: Any = untyped
 __all__ = ["DaskEngine"]
 
 _PATIENCE = 60
-"""Seconds that a scheduler, and its first worker, may take to be there."""
+"""Seconds that a scheduler, and a worker where there is none, may take to be there."""
+_LOOK = 1
+"""Seconds after which it is looked whether there is a worker still."""
 
 
 class _Quiet(untyped.WorkerPlugin):
@@ -65,14 +68,13 @@ class DaskEngine:
 
         Raises:
             ExternalError: ``worker.failed``: there is no scheduler at the address, or no
-                worker at the scheduler, or the scheduler ended.
+                worker at the scheduler for so long, or the scheduler ended.
         """
         waiting = iter(tasks)
         with ExitStack() as stack:
             # What is to be said of a scheduler that ends is said once, and in a sentence.
             stack.enter_context(distributed.utils.silence_logging_cmgr(logging.CRITICAL))
             client = self._client(stack)
-            ended: Any = distributed.as_completed(loop=client.loop)
             under_way: dict[Any, Task] = {}
             # What cannot be cancelled must not hide why it was to be.
             stack.callback(_cancel, client, under_way)
@@ -84,10 +86,9 @@ class DaskEngine:
                             break
                         future = client.submit(perform, task, pure=False, retries=TRIES - 1)
                         under_way[future] = task
-                        ended.add(future)
                     if not under_way:
                         return
-                    future = next(ended)
+                    future = _ended(client, under_way)
                     result = _result(future, under_way.pop(future))
                 yield result
 
@@ -116,7 +117,7 @@ class DaskEngine:
             client = stack.enter_context(
                 distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
             )
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client.wait_for_workers(1, timeout=_patience())
             if self._scheduler is None:
                 client.register_plugin(_Quiet())
         except (OSError, TimeoutError, TypeError, ValueError) as error:
@@ -191,9 +192,43 @@ def _room(client: Any) -> int:
     return max(1, sum(threads.values()))
 
 
+def _patience() -> float:
+    """Seconds to do without a worker: Dask's own setting of it, where there is one."""
+    given = dask.config.get("distributed.scheduler.no-workers-timeout", None)
+    return _PATIENCE if given is None else float(dask.utils.parse_timedelta(given))
+
+
+def _ended(client: Any, under_way: Mapping[Any, Task]) -> Any:
+    """The first of them to end.
+
+    Raises:
+        ExternalError: ``worker.failed``: there was no worker for too long.
+    """
+    seen = time.monotonic()
+    while True:
+        with contextlib.suppress(TimeoutError), client.as_current():
+            waited = distributed.wait(list(under_way), _LOOK, return_when="FIRST_COMPLETED")
+            return next(future for future in under_way if future in waited.done)
+        if client.nthreads():
+            seen = time.monotonic()
+        elif time.monotonic() - seen > _patience():
+            raise _deserted()
+
+
+def _deserted() -> ExternalError:
+    message = (
+        "the Dask scheduler had no worker for too long (distributed.scheduler.no-workers-timeout "
+        "in Dask's settings says how long, a minute without it); parts that are done are kept: "
+        "start workers with `dask worker`, and run the same command again"
+    )
+    return ExternalError(message, "worker.failed")
+
+
 def _result(future: Any, task: Task) -> Done | Lost:
     try:
         done: Done = future.result()
     except distributed.scheduler.KilledWorker:
         return Lost(task)
+    except distributed.scheduler.NoValidWorkerError:  # the scheduler was quicker to say so
+        raise _deserted() from None
     return done
