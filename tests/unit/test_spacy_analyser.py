@@ -160,6 +160,29 @@ def test_whatever_stands_around_a_word_counts_as_vader_has_it(text: str) -> None
     assert meter()._compound(text) == vader().polarity_scores(text)["compound"]
 
 
+@given(st.text(st.sampled_from("😀😢😡♥☹🏽\ufe0f \n!.aB"), max_size=40))
+def test_emoji_count_as_vader_has_them(text: str) -> None:
+    assert meter()._compound(text) == vader().polarity_scores(text)["compound"]
+
+
+def test_an_emoji_is_weighed_once_however_often_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = SentimentMeter()._loaded()
+    weigh, asked = reader._vader.sentiment_valence, []
+    monkeypatch.setattr(
+        reader._vader, "sentiment_valence", lambda *words: asked.append(words) or weigh(*words)
+    )
+    reader.compound("😀" * 2000)
+    assert 0 < len(asked) < 20
+
+
+def test_a_run_of_emoji_is_read_to_the_length_of_a_word(analyser: SpacyAnalyser) -> None:
+    for run in ("😀" * 5000, "😀!♥" * 2000, "é" + "…" * 5000):
+        assert len(analyser.parse(f"I like it {run} a lot")) < 500
+    assert analyser.parse(f"I like it {'😀' * 399}").text == f"I like it {'😀' * 399}"
+    chinese = "我住在波尔图，" * 200
+    assert for_matching(chinese) == chinese
+
+
 def test_another_version_of_vader_is_asked_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentiment, "_READ_VERSION", "0")
     other = SentimentMeter()

@@ -27,7 +27,10 @@ _TABLE = {
 }
 
 _LONGEST_WORD = 200
-_LONG_RUN = re.compile(r"[!-~]{400,}")
+_LONGEST_RUN = 400
+_LONG_RUN = re.compile(rf"[!-~]{{{_LONGEST_RUN},}}")
+_SIGNS = re.compile(r"(?:[!-~]++|[^\w\s]++)++")
+"""ASCII, and what is no letter, as emoji: Chinese has no space between its words."""
 _SEPARATORS = {ord(character): " " for character in ",;:{}[]()<>|=&\"'`"}
 
 
@@ -40,16 +43,20 @@ def for_matching(text: str) -> str:
     Returns:
         A text of exactly the same length, equal to ``text`` where it is ASCII.
     """
-    plain = text if text.isascii() else text.translate(_TABLE)
-    return _LONG_RUN.sub(_shortened, plain)
+    if text.isascii():
+        return _LONG_RUN.sub(_shortened, text)
+    plain = text.translate(_TABLE)
+    return plain if len(plain) < _LONGEST_RUN else _SIGNS.sub(_shortened, plain)
 
 
 def _shortened(run: re.Match[str]) -> str:
     """A run that is no word, cut at its own punctuation, blanked past a word's length.
 
-    Base64, minified JSON, a line of dashes: the tokenizer and the rules take time
-    by the square of such a run, and find nothing in it.
+    Base64, minified JSON, a line of dashes or hearts: the tokenizer and the rules take
+    time by the square of such a run, and find nothing in it.
     """
+    if run.end() - run.start() < _LONGEST_RUN:
+        return run.group()
     pieces = run.group().translate(_SEPARATORS).split(" ")
     return " ".join(piece[:_LONGEST_WORD].ljust(len(piece)) for piece in pieces)
 

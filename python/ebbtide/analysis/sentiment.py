@@ -82,7 +82,7 @@ class _Reader:
 
         own = self._vader = vader.SentimentIntensityAnalyzer()
         self._lexicon = own.lexicon.keys() - vader.BOOSTER_DICT.keys()
-        self._emojis = frozenset(own.emojis)
+        self._emojis: dict[str, str] = own.emojis
         self._words_of = vader.SentiText
         self._known = version("vaderSentiment") == _READ_VERSION
         if self._known:
@@ -90,13 +90,14 @@ class _Reader:
             own._negation_check = _where_denied(denies, vader.negated)
             phrases = [*vader.SPECIAL_CASES, *vader.BOOSTER_DICT]
             own._special_idioms_check = _where_idioms(idioms, phrases)
+        # Emoji come many times over, and each is several words.
+        self._weigh = functools.lru_cache(maxsize=4096)(self._weighed)
 
     def compound(self, text: str) -> float:
         """What VADER's ``polarity_scores`` gives as ``compound``."""
-        # An emoji stands for several words.
-        if not self._known or not (text.isascii() or self._emojis.isdisjoint(text)):
+        if not self._known:
             return float(self._vader.polarity_scores(text)["compound"])
-        text = text.strip()
+        text = self._spelled(text).strip()
         read = self._words_of(text)
         words = read.words_and_emoticons
         lower = [word.lower() for word in words]
@@ -107,14 +108,32 @@ class _Reader:
             if word == "kind" and lower[place + 1 : place + 2] == ["of"]:
                 continue
             first = max(0, place - _BEFORE)
-            beside = _Words(words[first : place + _BEHIND + 1], read.is_cap_diff)
-            (weights[place],) = self._vader.sentiment_valence(
-                0, beside, words[place], place - first, []
-            )
+            beside = tuple(words[first : place + _BEHIND + 1])
+            weights[place] = self._weigh(beside, place - first, read.is_cap_diff)
         if "but" in lower:
             weights = self._vader._but_check(words, weights)
         found = [weight for weight in weights if weight]
         return float(self._vader.score_valence(found, text)["compound"])
+
+    def _weighed(self, words: tuple[str, ...], place: int, is_cap_diff: bool) -> float:
+        """VADER's weight of a word among those beside it."""
+        beside = _Words([*words], is_cap_diff)
+        (weight,) = self._vader.sentiment_valence(0, beside, words[place], place, [])
+        return float(weight)
+
+    def _spelled(self, text: str) -> str:
+        """The text with the words that an emoji stands for, as VADER spaces them."""
+        if text.isascii() or self._emojis.keys().isdisjoint(text):
+            return text
+        pieces: list[str] = []
+        before = " "
+        for sign in text:
+            words = self._emojis.get(sign)
+            if words is not None and before != " ":
+                pieces.append(" ")
+            pieces.append(words or sign)
+            before = sign
+        return "".join(pieces)
 
 
 def _where_denied(check: Any, denies: Any) -> Any:
