@@ -415,6 +415,39 @@ def test_async_calls_run_in_order_and_in_no_thread_of_the_event_loop(store: Ebbt
     assert asyncio.run(main()).value == {"n": 19}
 
 
+def test_two_over_one_store_see_each_other(store_path: Path, cheap: Config, clock: Clock) -> None:
+    with Store.open(store_path, config=cheap) as opened:
+        one, two = (EbbtideStore(opened, clock=clock) for _ in range(2))
+        assert one.get(ANA, "home") is None
+        one.put(ANA, "home", {"text": "I live in Lisbon."})
+        two.put(ANA, "home", {"text": "I live in Porto."}, ttl=10)
+        two.put(ANA, "drink", {"text": "I drink tea."})
+        for each in (one, two):
+            assert sorted(keys(each.search(ANA))) == ["drink", "home"]
+            assert each.get(ANA, "home").value == {"text": "I live in Porto."}
+        assert len(opened.memory("langgraph:users.ana")) == 2
+        # Reading through one starts the time to live anew for both.
+        clock.forward(8)
+        assert one.get(ANA, "home") is not None
+        clock.forward(8)
+        assert sorted(keys(two.search(ANA))) == ["drink", "home"]
+        one.delete(ANA, "home")
+        one.delete(ANA, "drink")
+        assert two.get(ANA, "home") is None
+        assert opened.namespaces() == two.list_namespaces() == []
+        two.put(ANA, "home", {"text": "I live in Faro."})
+        assert one.get(ANA, "home").value == {"text": "I live in Faro."}
+
+
+def test_threads_over_one_store_put_a_key_once(store_path: Path, cheap: Config) -> None:
+    with Store.open(store_path, config=cheap) as opened:
+        stores = [EbbtideStore(opened) for _ in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            for n in range(20):
+                list(pool.map(lambda s: s.put(ANA, "k", {"n": n}), stores))  # noqa: B023
+        assert len(opened.memory("langgraph:users.ana")) == 1
+
+
 def test_async_calls_after_closing(store: EbbtideStore) -> None:
     async def main() -> None:
         await store.aput(ANA, "k", {"text": "Tea."})

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Self
+from weakref import WeakValueDictionary
 
 from ebbtide.adapters.clock import Clock, utc_now
 from ebbtide.adapters.items import NAME, Items
@@ -24,6 +25,7 @@ from ebbtide.closing import Closing
 from ebbtide.config import Config
 from ebbtide.errors import ConfigError
 from ebbtide.extras import MissingExtraError
+from ebbtide.forking import RenewedLock
 from ebbtide.store import Store
 from ebbtide.threads import awaited
 
@@ -49,12 +51,35 @@ except ImportError as error:
 __all__ = ["EbbtideStore"]
 
 
+class _Shared:
+    """What all that wrap one store have in common: a key is known to each of them, or to none."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.lock = threading.RLock()
+        self.opened: dict[tuple[str, ...], Items] = {}
+
+
+_shared: WeakValueDictionary[int, _Shared] = WeakValueDictionary()
+"""By the store's identity, which is no other's as long as there is an entry: that holds it."""
+_shared_lock = RenewedLock()
+
+
+def _shared_by(store: Store) -> _Shared:
+    with _shared_lock:
+        found = _shared.get(id(store))
+        if found is None:
+            found = _shared[id(store)] = _Shared(store)
+        return found
+
+
 class EbbtideStore(Closing, BaseStore):
     """A LangGraph store in an ebbtide store file.
 
     Searching with a query ranks by the memory's evidence; an item's ``score`` is its
     confidence in [0, 1]. Items put with ``index=False`` are found by key and filter, and
-    follow the scored ones in a search with a query. Safe to share between threads.
+    follow the scored ones in a search with a query. Safe to share between threads; several
+    over one open :class:`~ebbtide.Store` see each other's items.
 
     Time to live counts in minutes from the last write or, where reads refresh it, the
     last read; reads are remembered while the store is open, so that after reopening it
@@ -95,8 +120,9 @@ class EbbtideStore(Closing, BaseStore):
         self._store = store
         self._fields = fields
         self._clock = clock or utc_now
-        self._lock = threading.RLock()
-        self._opened: dict[tuple[str, ...], Items] = {}
+        self._shared = _shared_by(store)
+        self._lock = self._shared.lock
+        self._opened = self._shared.opened
         # One at a time can go on: in the event loop's threads the others would wait, and keep
         # whoever else needs one from it. It starts with the first call.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="ebbtide-langgraph")
