@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -69,8 +70,10 @@ class Config:
         if not isinstance(changes, Mapping | None):
             message = f"changes take sections with their keys, not {type(changes).__name__}"
             raise ConfigError(message, "config.type")
-        self._changes = {section: _keys(section, keys) for section, keys in (changes or {}).items()}
-        values = json.loads(_core.load_config(name, _to_toml(self._changes)))
+        with _shallow():
+            self._changes = {where: _keys(where, keys) for where, keys in (changes or {}).items()}
+            text = _to_toml(self._changes)
+        values = json.loads(_core.load_config(name, text))
         self._json = json.dumps(values)
         self._values: Mapping[str, Any] = _fixed(values)
         self._presets: dict[str, Config] = {}
@@ -121,8 +124,9 @@ class Config:
             ConfigError: As for a new configuration.
         """
         changes = {section: dict(keys) for section, keys in self._changes.items()}
-        for section, keys in sections.items():
-            changes[section] = _merged(changes.get(section, {}), _keys(section, keys))
+        with _shallow():
+            for section, keys in sections.items():
+                changes[section] = _merged(changes.get(section, {}), _keys(section, keys))
         return Config(self.name, changes, embedder=self.embedder)
 
     def with_embedder(self, embedder: Any) -> Config:
@@ -204,6 +208,16 @@ def _check_fingerprint(embedder: Any) -> None:
     except UnicodeEncodeError as error:
         message = f"an embedder's fingerprint is not valid Unicode at character {error.start}"
         raise ConfigError(message, "config.type") from error
+
+
+@contextmanager
+def _shallow() -> Iterator[None]:
+    """Whatever is nested as no setting is, or in itself, is refused."""
+    try:
+        yield
+    except RecursionError:
+        message = "settings are nested too deeply; give sections with their keys"
+        raise ConfigError(message, "config.type") from None
 
 
 def _keys(section: str, keys: Any) -> dict[str, Any]:

@@ -91,6 +91,27 @@ def test_changes_are_sections_with_keys(changes: Any) -> None:
     assert caught.value.code in ("config.type", "config.unknown_key")
 
 
+def nested(depth: int) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    for _ in range(depth):
+        keys = {"a": keys}
+    return keys
+
+
+def in_itself() -> list[Any]:
+    keys: list[Any] = []
+    keys.append(keys)
+    return keys
+
+
+@pytest.mark.parametrize("keys", [nested(100_000), {"token_budget": in_itself()}])
+def test_what_is_nested_without_end_is_refused(keys: Any) -> None:
+    for make in (lambda **changes: Config("default", changes), Config().replace):
+        with pytest.raises(ConfigError, match="nested too deeply") as caught:
+            make(capacity=keys)
+        assert caught.value.code == "config.type"
+
+
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\ud800", "/no/such/file.toml", None])
 def test_a_file_that_cannot_be_read_is_named(path: Any) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as caught:

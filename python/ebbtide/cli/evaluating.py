@@ -251,7 +251,7 @@ def settings(given: list[str]) -> dict[str, dict[str, Any]]:
             raise typer.BadParameter(message)
         try:
             parsed = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):  # no TOML, or one that no setting can be
             parsed = value
         keys: Any = changes
         for part in section.split("."):
