@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from ebbtide import Config, InputError
+from ebbtide import Config, ConfigError, InputError
 from ebbtide.cli import main
+from ebbtide.cli.evaluating import settings
 from ebbtide.evals.datasets import Conversation, iter_conversations
 from ebbtide.evals.report import results_page
 from ebbtide.evals.results import read_table
@@ -125,6 +127,31 @@ def test_wrong_data_leave_no_directory_behind(
             evaluate(Plan("locomo", data, (system,)), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert evaluate(Plan("locomo", data, ("bm25",)), tmp_path / "run")["questions"] == 9
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "9" * 5000, "{", "'"])
+def test_a_setting_of_any_words_is_refused_by_name(value: str) -> None:
+    with pytest.raises(ConfigError, match="token_budget must be a whole number"):
+        Config().replace(**settings([f"capacity.token_budget={value}"]))
+
+
+def test_data_that_can_be_read_once_are_refused(stub: Config, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(InputError, match="no file that can be read twice"):
+        evaluate(Plan("locomo", tmp_path / "pipe.json", ("bm25",)), tmp_path / "run")
+
+
+@pytest.mark.parametrize("command", ["locomo", "misses", "ablate"])
+@pytest.mark.parametrize("name", ["none.json", "."])
+def test_data_that_are_not_there_are_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, name: str
+) -> None:
+    words = ["--data", str(tmp_path / name), "--out", str(tmp_path / "run")]
+    with pytest.raises(SystemExit) as caught:
+        main(["eval", command, *words])
+    assert caught.value.code == 1
+    assert "cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
 
 
 def test_other_code_or_another_analyser_is_another_run(

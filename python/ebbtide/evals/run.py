@@ -142,8 +142,8 @@ def evaluate(
             or a system is not known.
         StoreError: ``store.open``: the directory cannot be written.
     """
-    identity = plan.identity()
     plan.check()
+    identity = plan.identity()
     claim(out, identity, fresh=fresh)
     _check_peers(plan, out)
     names: list[str] = []

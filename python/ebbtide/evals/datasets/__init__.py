@@ -24,6 +24,7 @@ from ebbtide.evals.datasets.longmemeval import parse_longmemeval, parse_longmeme
 from ebbtide.evals.datasets.types import Conversation, DatasetTurn, Question
 from ebbtide.evals.json_stream import json_values
 from ebbtide.inputs import checked_text
+from ebbtide.messages import reason
 
 __all__ = [
     "LOCOMO_CATEGORIES",
@@ -72,8 +73,20 @@ def measured_conversations(path: str | Path) -> Iterator[Conversation]:
 
     Raises:
         InputError: As that does; two samples have one id (``input.field``), which no
-            table of results would tell apart, or a text is no Unicode (``input.unicode``).
+            table of results would tell apart, or a text is no Unicode (``input.unicode``);
+            or it cannot be opened, or is a pipe or a device (``input.transcript``).
     """
+    if Path(path).exists() and not Path(path).is_dir() and not Path(path).is_file():
+        message = f"{path} is no file that can be read twice; write what it holds to one"
+        raise InputError(message, "input.transcript")
+    try:
+        yield from _checked(path)
+    except OSError as error:
+        message = f"{path} cannot be read: {reason(error)}; name another file"
+        raise InputError(message, "input.transcript") from error
+
+
+def _checked(path: str | Path) -> Iterator[Conversation]:
     seen: set[str] = set()
     for conversation in iter_conversations(path):
         if conversation.id in seen:

@@ -108,10 +108,10 @@ def end_to_end(
         message = "context_tokens, answer_tokens and per_category must be at least 1"
         raise InputError(message, "input.field")
     models = _Models(client, judge or client, memory, context_tokens, answer_tokens)
+    plan.check()
     identity = plan.identity() | _identity(models, per_category)
     out = Path(out)
     identity["protocol"] = protocol.name if protocol else None
-    plan.check()
     chosen, left_out = _choose(plan, per_category, protocol)
     if not chosen:
         raise InputError(f"{plan.data.name} holds no question to answer", "input.transcript")
