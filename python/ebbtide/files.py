@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ebbtide.errors import InputError, StoreError
 from ebbtide.messages import reason
 
-__all__ = ["into_place", "made_whole", "read_json", "write_json", "write_text", "writing"]
+__all__ = [
+    "into_place",
+    "made_whole",
+    "read_json",
+    "write_json",
+    "write_text",
+    "write_whole",
+    "writing",
+]
 
 _Kind = TypeVar("_Kind")
 
@@ -26,9 +35,39 @@ def made_whole(path: Path) -> Iterator[Path]:
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.tmp")
+        with _replacing(path) as part:
+            yield part
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    part = path.with_name(f"{path.name}.tmp")
+    try:
         yield part
         into_place(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file; what was there stays as it is until all of it is written.
+
+    A link stays one, a file keeps its permissions, and a device or a pipe is written to.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():
+        place.write_bytes(content)
+        return
+    with _replacing(place) as part:
+        part.touch()
+        if place.exists():
+            shutil.copymode(place, part)
+        part.write_bytes(content)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from ebbtide.evals.recurrence import draw_events
 from ebbtide.evals.report.escalation import draw_escalation
 from ebbtide.evals.report.gate_plots import draw_gate
 from ebbtide.evals.results import write_table
-from ebbtide.files import read_json, write_json, writing
+from ebbtide.files import read_json, write_json, write_whole, writing
 
 
 def measured() -> Measured:
@@ -52,6 +53,39 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(StoreError, match=r"plan\.json cannot be written: No space left"):
         claim(tmp_path, {"seed": 1})
+
+
+def test_what_was_there_stays_until_all_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    page.write_text("old")
+    page.chmod(0o600)
+    link.symlink_to(page)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", half_written)
+        for name in (page, link, tmp_path / "new.html"):
+            with pytest.raises(OSError, match="No space left"):
+                write_whole(name, b"a longer page")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.html", "page.html"]
+    assert page.read_text() == "old"
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert page.read_text() == "new"
+    assert page.stat().st_mode & 0o777 == 0o600
+
+
+def half_written(path: Path, content: bytes) -> int:
+    path.write_text(content.decode()[: len(content) // 2])
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it needs /dev/full")
+def test_a_device_is_written_to() -> None:
+    write_whole(Path("/dev/null"), b"page")
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(Path("/dev/full"), b"page")
+    assert Path("/dev/full").is_char_device()
 
 
 def test_a_plan_that_is_no_file_is_another_run(tmp_path: Path) -> None:

@@ -179,13 +179,13 @@ def report(
 ) -> None:
     """Write Markdown, plots and one self-contained page from results."""
     from ebbtide.evals.report import results_page, write_report
-    from ebbtide.files import writing
+    from ebbtide.files import write_whole, writing
 
     written = write_report(runs, out)
     if results is not None:
         page = results_page(runs)
         with writing(results):
-            results.write_text(page, encoding="utf-8")
+            write_whole(results, page.encode())
         written.append(results)
     if as_json:
         print_json({"written": [str(path) for path in written]})

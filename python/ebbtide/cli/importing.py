@@ -270,11 +270,12 @@ def _write(report: Path | None, document: dict[str, Any]) -> None:
     if report is None:
         return
     from ebbtide.errors import InputError
+    from ebbtide.files import write_whole
 
     try:
         text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
         # A file's name may be no Unicode; in JSON its bytes are escapes then.
-        report.write_text(text, encoding="utf-8", errors="backslashreplace")
+        write_whole(report, text.encode(errors="backslashreplace"))
     except OSError as error:
         raise InputError(f"{report} cannot be written: {reason(error)}", "input.field") from error
 

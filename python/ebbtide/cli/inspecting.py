@@ -65,6 +65,7 @@ def inspect(
     network and no other file. With --json, what it is made of is printed, and the page
     is written only where --out names it.
     """
+    from ebbtide.files import write_whole
     from ebbtide.inspection import inspection_page
 
     data = _gathered(store, namespace, config, limit, question or ())
@@ -72,7 +73,7 @@ def inspect(
     if page is not None:
         text = inspection_page(data)
         _refuse_another_file(page)
-        _save(page, store, lambda: page.write_text(text, encoding="utf-8", newline="\n"))
+        _save(page, store, lambda: write_whole(page, text.encode()))
         if show:
             _open(page)
     if as_json:

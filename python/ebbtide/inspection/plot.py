@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ebbtide.drawing import INK, drawing
 from ebbtide.errors import InputError
+from ebbtide.files import write_whole
 from ebbtide.inspection.life import Decay
 from ebbtide.inspection.series import TIERS
 
@@ -45,7 +46,7 @@ def draw_memory(data: Mapping[str, Any], file: Path) -> None:
     if not rows:
         message = "the memory holds no analysed turn; there is nothing to draw"
         raise InputError(message, "input.field")
-    file.write_bytes(_picture(data, rows, kind))
+    write_whole(file, _picture(data, rows, kind))
 
 
 def _picture(data: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], kind: str) -> bytes:

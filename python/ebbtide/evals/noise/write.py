@@ -20,6 +20,7 @@ from ebbtide.evals.noise.generate import (
     merged,
     plan_noise,
 )
+from ebbtide.files import write_whole
 
 __all__ = ["write_locomo"]
 
@@ -67,7 +68,7 @@ def write_locomo(
         reports.append(describe(merged(conversation, insertions)))
         sessions = [turn.session_id for turn in conversation.turns]
         samples.append(_with_noise(sample, sessions, insertions))
-    out.write_bytes(_packed(samples, zipped=out.name.endswith(".gz")))
+    write_whole(out, _packed(samples, zipped=out.name.endswith(".gz")))
     return reports
 
 

@@ -10,7 +10,7 @@ from ebbtide.evals.report.page import report_page
 from ebbtide.evals.report.plots import draw_plots
 from ebbtide.evals.report.runs import load_runs
 from ebbtide.evals.report.tables import all_tables
-from ebbtide.files import writing
+from ebbtide.files import write_whole, writing
 
 __all__ = ["results_page", "write_report"]
 
@@ -44,5 +44,5 @@ def write_report(run_dirs: Sequence[Path], out: Path) -> list[Path]:
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            (out / name).write_bytes(content)
+            write_whole(out / name, content)
     return [out / name for name in files]

@@ -12,7 +12,7 @@ from ebbtide.drawing import drawing
 from ebbtide.evals.gate import Judged, Measured
 from ebbtide.evals.report.plots import png_bytes
 from ebbtide.evals.report.runs import require
-from ebbtide.files import writing
+from ebbtide.files import write_whole, writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def draw_gate(measured: Measured, folder: Path) -> list[Path]:
             path = folder / f"{stem}-{kind}.png"
             picture = draw(f"{name}, {measured.source}", every)
             with writing(path):
-                path.write_bytes(picture)
+                write_whole(path, picture)
             written.append(path)
     return written
 
