@@ -121,6 +121,9 @@ def test_files_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     broken = zipped(tmp_path / "b.zip", {"conversations.json": "[" + " " * 99_999 + "]"})
     broken.write_bytes(broken.read_bytes()[:60] + b"\0" * 20 + broken.read_bytes()[80:])
+    half = written(tmp_path / "h.zip", broken.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"h\.zip: it is a zip that is cut short or damaged"):
+        list(read(name, half))
     cut = written(tmp_path / "c.json.gz", gzip.compress(b"[" + bytes(range(32, 91)) * 99)[:-99])
     for path in (tmp_path / "none.json", tmp_path / "empty", broken, cut):
         with pytest.raises(InputError) as caught:

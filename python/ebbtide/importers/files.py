@@ -16,6 +16,7 @@ from ebbtide.importers.failures import ExportError
 
 __all__ = ["Part", "parts_of", "pieces"]
 
+_ZIP = b"PK\x03\x04"
 _PIECE = 1 << 17
 _SUFFIXES = (".json", ".jsonl", ".txt", ".html", ".gz")
 _BROKEN = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
@@ -103,6 +104,10 @@ def parts_of(path: Path) -> list[Part]:
                     if not info.is_dir()
                 ]
         else:
+            with path.open("rb") as raw:
+                if raw.read(len(_ZIP)) == _ZIP:
+                    words = "it is a zip that is cut short or damaged; fetch it again"
+                    raise ExportError(words, str(path))
             gzipped = path.name.endswith(".gz")
             return [Part(path, path.name, 0 if gzipped else path.stat().st_size, packed=False)]
     except _BROKEN as error:
