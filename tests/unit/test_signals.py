@@ -275,3 +275,22 @@ def test_social(text: str) -> None:
 )
 def test_not_social(text: str) -> None:
     assert not EnglishAdapter().is_social(text)
+
+
+# Acknowledgements
+
+
+@pytest.mark.parametrize(
+    ("text", "reacts"),
+    [
+        ("Thanks! You've always been so kind to me.", True),
+        ("Of course, John. You're a great friend to me. I'll always be there for you.", True),
+        # Of the speaker's own, though it opens with thanks
+        ("Thanks! They've become like family to me.", False),
+        ("Thanks! Sleep matters to me, too.", False),
+    ],
+)
+def test_who_is_thanked_is_praised_and_the_rest_is_news(
+    read: Read, text: str, reacts: bool
+) -> None:
+    assert ("ack_like" in read(text).signals) is reacts
