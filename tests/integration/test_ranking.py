@@ -31,16 +31,27 @@ GYM = [
     said("From this week I go rowing on Fridays instead."),
 ]
 
+# Replaced in part: what it says of the deposit stands.
+RENT = [
+    said("The rent is 900 euros and the deposit is 1800."),
+    said("The rent is 950 euros now."),
+    said("Nice weather today."),
+]
+
 # Term, conversation, question, for each turn the sign of the term (None: whatever it is).
 CASES: list[tuple[str, list[dict[str, Any]], str, list[int | None], dict[str, Any]]] = [
     ("speaker", MOVE, "Where does Ana live?", [1, 1, 0], {}),
-    ("current", MOVE, "Where does Ana live now?", [0, 1, 0], {}),
+    # Where it says that things changed and now is asked about, it counts as an update.
+    ("current", MOVE, "What did Ana say of Porto?", [0, 1, 0], {}),
+    ("update", MOVE, "Where does Ana live now?", [0, 1, 0], {}),
     ("stale", MOVE, "Where does Ana live now?", [-1, 0, 0], {}),
     ("former", MOVE, "Where did Ana live before?", [1, 0, 0], {}),
     ("original", MOVE, "Where did Ana originally live?", [1, 0, 0], {}),
     ("owner", BOSS, "What is my boss called?", [0, 1, 0], {}),
     ("update", GYM, "On which day do I go rowing?", [0, 0, 1], {}),
     ("outdated", GYM, "On which day do I go rowing?", [-1, 0, 0], {}),
+    ("update", RENT, "How much is the rent now?", [0, 1, 0], {}),
+    ("outdated", RENT, "How much is the rent now?", [-1, 0, 0], {}),
     (
         "anchor",
         [said("Our coach is Anders."), said("Our new coach is Petra."), said("Tea is ready.")],

@@ -329,12 +329,19 @@ fn matches(question: &Question, texts: &[Arc<[u8]>]) -> Vec<Matches> {
 fn what_changed(t: &mut Terms, updates: &Updates, i: usize, now: bool, w: &Ranking) {
     let (outdated, anchored) = (updates.outdated[i] > 0.0, updates.anchored[i] > 0.0);
     let more = if now { 1.25 } else { 1.0 };
-    // What lineage knows is not counted twice.
-    if t[Term::Stale] >= 0.0 {
-        t[Term::Outdated] = -w.outdated * more * updates.outdated[i];
+    // What lineage knows as well is not counted twice: the greater of the two counts. Of a
+    // turn that was replaced in part it knows only that a newer one did.
+    let (older, newer) = (
+        -w.outdated * more * updates.outdated[i],
+        w.update * more * updates.updates[i],
+    );
+    if older < t[Term::Stale] {
+        t[Term::Outdated] = older;
+        t[Term::Stale] = 0.0;
     }
-    if t[Term::Current] <= 0.0 {
-        t[Term::Update] = w.update * more * updates.updates[i];
+    if newer > t[Term::Current] {
+        t[Term::Update] = newer;
+        t[Term::Current] = 0.0;
     }
     if outdated {
         // The asker's own, but no longer so.
