@@ -75,7 +75,7 @@ _CATEGORY = {
         "drink": "tea coffee decaf water juice beer wine espresso cappuccino latte soda drink",
         "theme": "dark light theme dark-mode light-mode",
         "seat": "aisle window seat",
-        "contact": "email e-mail phone sms text call slack whatsapp",
+        "contact": "email e-mail phone sms text texting call calling slack whatsapp",
         "units": "metric imperial unit",
         "temperature": "celsius fahrenheit",
         "distance": "kilometer mile",

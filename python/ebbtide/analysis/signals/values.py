@@ -33,6 +33,8 @@ _EMPTY = word_set(
     be do have get make go see take spend thing way one everything anything something nothing lot
     time bit kind sort much more most many day stuff hear know feel say give part fact other same
     new good great able look
+    being doing having getting making going seeing taking spending hearing knowing feeling saying
+    giving looking
     """
 )
 # In "I like tea and prefer coffee" the second verb opens a clause of its own. "Love" may be
@@ -141,11 +143,30 @@ def _phrase(tokens: list[Token]) -> tuple[list[str], list[Token]]:
         elif previous == "NOUN" and token.ent_type_ == "PERSON":
             return words, tokens[index:]
         elif token.pos_ in _OBJECT_POS and len(words) < 5 and token.tag_ not in _FINITE:
-            words.append(noun_lemma(token))
+            words.append(noun_lemma(token) if words else _doing(token) or noun_lemma(token))
             previous = token.pos_
         else:
             return words, tokens[index:]
     return words, []
+
+
+def _doing(token: Token) -> str:
+    """``fishing`` of "fishing" and of "to fish", which is not fish; else empty."""
+    before = token.nbor(-1).lower_ if token.i else ""
+    if token.pos_ != "VERB" or not (token.tag_ == "VBG" or (token.tag_ == "VB" and before == "to")):
+        return ""
+    verb = nfc_lower(token.lemma_)
+    if not verb.isascii() or (token.tag_ == "VBG" and verb == token.lower_):
+        return verb
+    if verb.endswith("ie"):
+        return f"{verb[:-2]}ying"
+    if verb.endswith("e") and not verb.endswith(("ee", "oe", "ye")):
+        return f"{verb[:-1]}ing"
+    return f"{verb}{verb[-1]}ing" if _DOUBLES.fullmatch(verb) else f"{verb}ing"
+
+
+# "Swim" and "jog", not "play", "read" or "visit".
+_DOUBLES = re.compile(r"(?:[^aeiou]|qu)*[aeiou][^aeiouwxy]")
 
 
 _FINITE = frozenset(["VBD", "VBZ", "VBP", "MD"])
