@@ -84,6 +84,30 @@ CHANGES = [
     ("The timeout is 30s.", "increase the timeout to 60s"),
     ("The rent is 900 euros.", "The rent has gone up to 950 euros."),
     ("The release is on May 1.", "The release slipped to May 8."),
+    # Called off
+    ("The meeting is on Friday at 3.", "The meeting is cancelled."),
+    ("The meeting is on Friday at 3pm.", "The meeting was called off because Rita is ill."),
+    ("Our meeting is on Friday.", "They cancelled our meeting."),
+    ("My flight is on Friday at 9am.", "My flight just got canceled :("),
+    ("The wedding is in June.", "The wedding has been called off."),
+    ("The picnic is on Friday.", "We had to call off the picnic."),
+    ("The budget meeting is on Friday.", "The budget meeting is cancelled."),
+    ("The meeting is on Friday.", "The Friday meeting is cancelled."),
+    ("The meeting is cancelled.", "The meeting is on Monday after all."),
+    # Named anew
+    ("My cat is called Tom.", "I renamed my cat to Rex."),
+    ("My cat's name is Tom.", "We renamed the cat Rex."),
+    ("The service is called Atlas.", "We renamed the service to Borealis."),
+    ("The name of the service is Atlas.", "The service has been renamed to Borealis."),
+    ("The project name is Atlas.", "We've renamed Atlas to Borealis."),
+    ("Our team is called Atlas.", "Our team is now called Borealis."),
+    # Told in other units, or of a place in another
+    ("The limit is 10 MB.", "The limit is 1 GB."),
+    ("The limit is 10 files.", "Change the limit to 20."),
+    ("The upload limit is 10 files.", "The upload limit is 5 files, not 10."),
+    ("I live in Portland, Oregon.", "I don't live in Portland anymore."),
+    ("I like to fish.", "I don't like fishing anymore."),
+    ("The trip to Oslo is in June.", "The trip to Oslo is off."),
 ]
 
 KEEPS = [
@@ -199,6 +223,27 @@ KEEPS = [
     ("The meeting is at 3.", "The meeting is at 3pm."),
     ("My birthday is on March 5th.", "My birthday is on 5 March."),
     ("My name is Ana Silva.", "My name is Ana."),
+    # Numbers of different things, and a place within another
+    ("The limit is 10 MB.", "The limit is 5 files."),
+    ("The quota is 3 projects.", "The quota is 20 GB."),
+    ("I live in Kreuzberg, Berlin.", "I live in Berlin."),
+    # What is done, and what is eaten
+    ("I love fish.", "I hate fishing."),
+    ("I like fishing.", "I don't like fish."),
+    # Called off is something else, or perhaps
+    ("The meeting is on Friday.", "The budget meeting is cancelled."),
+    ("The meeting is on Monday.", "The Friday meeting is cancelled."),
+    ("The meeting is on Monday.", "The meeting with Ana is cancelled."),
+    ("The meeting is on Monday.", "The meeting is cancelled today."),
+    ("The meeting is on Monday.", "The meeting is not cancelled."),
+    ("The meeting is on Monday.", "The meeting might be cancelled."),
+    ("The meeting is on Monday.", "If the meeting is cancelled, I'll stay home."),
+    ("The meeting is on Monday.", "We cancelled the meeting room."),
+    ("The launch is on May 3.", "The launch is off to a good start."),
+    ("The deadline is Friday.", "The deadline is off."),
+    # One after another has a name
+    ("The name of the movie is Dune.", "The name of the movie is Emma."),
+    ("The service is called Atlas.", "We renamed the bucket to Borealis."),
     # Texts handed over, and others' words
     ("I live in Porto.", "Translate this into German:\n\nI live in Rome and I hate fish."),
     ("I'm a chef.", "Proofread my friend's email please:\nHi, I'm a doctor and I'm vegan."),

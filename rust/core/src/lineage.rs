@@ -69,6 +69,9 @@ pub struct Lineage {
 /// Kind of the claim that stands for what a turn says besides: it is on no topic.
 pub const REST: &str = "rest";
 
+/// Value of what does not take place: its day, and its hour.
+const CALLED_OFF: &str = "cancelled";
+
 /// Key of a topic: whom it is about and what.
 pub fn topic_key(subject: &str, identity: &str) -> String {
     format!("{subject}\u{1f}{identity}")
@@ -314,6 +317,7 @@ impl Lineage {
             match strongest_of(&mut edges.clone().filter(|e| e.topic == *topic)) {
                 Some(v) => strongest = strongest.max(v),
                 None if self.said_again(id, topic, edges.clone()) => {}
+                None if self.calls_off(id, topic) => {}
                 None => return Validity::Current,
             }
         }
@@ -333,6 +337,13 @@ impl Lineage {
             let mut both = stances.filter(|s| s.all.contains(&id) && s.all.contains(&e.newer));
             e.relation.suppresses().is_some() && both.next().is_some()
         })
+    }
+
+    /// Whether a turn calls off what the topic is of: wholly, so that nothing is left of it
+    /// once a day or an hour is given anew.
+    fn calls_off(&self, id: InteractionId, topic: &str) -> bool {
+        let stances = self.topics.get(topic);
+        stances.is_some_and(|s| with_value(s, CALLED_OFF).any(|said| said.all.contains(&id)))
     }
 
     /// Whether what a turn says on one topic still stands (for cards). A card of a thing
@@ -459,8 +470,9 @@ fn retain(
 }
 
 /// Whether two values of one topic, each with whether it is denied, exclude each other.
-/// To deny one value is not to deny another ("not Rome" and "Porto" are both true), and
-/// what merely says less or more is no other value ("Ana" and "Ana Silva").
+/// To deny one value is not to deny another ("not Rome" and "Porto" are both true), but it
+/// denies what says the same and more ("not Portland", "Portland, Oregon"). What merely says
+/// less or more is no other value ("Ana" and "Ana Silva"), and so is a number of other things.
 pub fn contradict(a: (&str, bool), b: (&str, bool)) -> bool {
     if a.0 == b.0 {
         return a.1 != b.1;
@@ -468,11 +480,63 @@ pub fn contradict(a: (&str, bool), b: (&str, bool)) -> bool {
     let has = |value: &str, word: &str| value.split(' ').any(|w| w == word);
     let within = |part: &str, whole: &str| part.split(' ').all(|w| has(whole, w));
     if a.1 || b.1 {
+        return a.1 != b.1
+            && if a.1 {
+                within(a.0, b.0)
+            } else {
+                within(b.0, a.0)
+            };
+    }
+    if measure_differs(a.0, b.0) {
         return false;
     }
     // "not allergic" holds all of "allergic", and denies it.
     has(a.0, "not") != has(b.0, "not") || !(within(a.0, b.0) || within(b.0, a.0))
 }
+
+/// Whether both are a number of something, and not of the same: "10 mb", "5 files". What
+/// one unit tells can be told in another of its group ("1 gb", "90 minutes").
+fn measure_differs(a: &str, b: &str) -> bool {
+    let unit = |value: &str| {
+        let (number, unit) = value.split_once(' ')?;
+        let counted = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        let one = counted && unit.bytes().all(|b| b.is_ascii_lowercase());
+        one.then(|| unit.strip_suffix('s').unwrap_or(unit).to_owned())
+    };
+    let (Some(a), Some(b)) = (unit(a), unit(b)) else {
+        return false;
+    };
+    let both = |units: &&[&str]| units.contains(&&*a) && units.contains(&&*b);
+    a != b && !UNITS.iter().any(|group| both(group))
+}
+
+/// Units of one quantity each, without the plural's s.
+const UNITS: [&[&str]; 7] = [
+    &[
+        "m", "second", "minute", "hour", "day", "week", "month", "year",
+    ],
+    &["dollar", "euro", "pound"],
+    &["b", "kb", "mb", "gb", "tb", "pb"],
+    &[
+        "mm", "cm", "m", "km", "mile", "inch", "inche", "feet", "meter", "metre",
+    ],
+    &["g", "kg", "pound", "lb"],
+    &[
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ],
+    &["people", "person", "user", "guest"],
+];
 
 /// The rule of design and eq. 24: same topic, another value, and kinds that
 /// speak of the same thing.
@@ -664,6 +728,8 @@ mod tests {
         say(&mut l, 0, "user", 0, lives("porto"));
         assert!(say(&mut l, 1, "user", 0, denied("rome")).is_empty());
         assert!(say(&mut l, 2, "user", 0, lives("porto")).is_empty());
+        assert!(contradict(("portland", true), ("portland oregon", false)));
+        assert!(!contradict(("portland", false), ("portland oregon", true)));
         let edges = say(&mut l, 3, "user", 0, denied("porto"));
         assert_eq!(edges.iter().map(|e| e.older).collect::<Vec<_>>(), [0, 2]);
         let edges = say(&mut l, 4, "user", 0, lives("rome"));
@@ -738,6 +804,60 @@ mod tests {
             claim("current_state", "meeting", "friday"),
         );
         assert_eq!(l.validity(1), Validity::Current, "still at three");
+    }
+
+    #[test]
+    fn numbers_of_different_things_do_not_contradict() {
+        let differ = |a, b| contradict((a, false), (b, false));
+        for (a, b) in [
+            ("10 mb", "5 files"),
+            ("3 people", "2 hours"),
+            ("80 kg", "180 cm"),
+        ] {
+            assert!(!differ(a, b), "{a}, {b}");
+        }
+        for (a, b) in [
+            ("10 mb", "1 gb"),
+            ("10 files", "5 files"),
+            ("1 file", "5 files"),
+            ("5 files", "10"),
+            ("90 minutes", "2 hours"),
+            ("500 dollars", "450 euros"),
+            ("1 may", "3 june"),
+            ("12 oak street", "12 elm street"),
+            ("rome", "oslo"),
+        ] {
+            assert!(differ(a, b), "{a}, {b}");
+        }
+    }
+
+    #[test]
+    fn a_cancelled_thing_that_gets_a_day_again_is_not_cancelled() {
+        let off = ["meeting", "meeting time"];
+        let off = off.map(|topic| claim("current_state", topic, CALLED_OFF));
+        let mut l = Lineage::default();
+        say(
+            &mut l,
+            0,
+            "user",
+            0,
+            claim("current_state", "meeting time", "3:00 pm"),
+        );
+        let edges = l.detect(1, "user", Signals(0), &off);
+        l.register(1, "user", &off);
+        for e in edges {
+            l.add(e).unwrap();
+        }
+        assert_eq!(l.validity(0), Validity::Superseded);
+        assert_eq!(l.validity(1), Validity::Current);
+        say(
+            &mut l,
+            2,
+            "user",
+            0,
+            claim("current_state", "meeting", "monday"),
+        );
+        assert_eq!(l.validity(1), Validity::Superseded);
     }
 
     #[test]

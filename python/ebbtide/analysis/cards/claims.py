@@ -56,6 +56,7 @@ _FAMILIES = {
 }
 _PRONOUNS = words("i me we us you he him she her it they them this that these those")
 _WORD = re.compile(r"\w+")
+_PART = re.compile(r" (?:time|month)(?= for |$)")
 _LITTLE = frozenset({"a", "an", "the", "my", "our", "to", "of"})
 
 
@@ -175,6 +176,9 @@ def _wording(claim: Claim) -> tuple[str, str, bool]:
             if opening == "count of ":
                 return "have", f"{claim.value} {thing}", claim.negated
             return f"have_{thing.replace(' ', '_')}", claim.value, claim.negated
+    if claim.value == "cancelled":
+        # Its day and its hour are called off with it: one card.
+        family = _PART.sub("", family)
     plain = (topic or family).replace(" ", "_")
     predicate = _PREDICATES.get(family) or _PREDICATES.get(family.partition(" ")[0], plain)
     return predicate, claim.value, claim.negated

@@ -26,6 +26,7 @@ from ebbtide.analysis.signals.claim_parts import (
     PlacedClaim,
     speaker_of,
 )
+from ebbtide.analysis.signals.claims_events import event_claims
 from ebbtide.analysis.signals.claims_life import life_claims
 from ebbtide.analysis.signals.claims_rules import constraint_claims
 from ebbtide.analysis.signals.claims_settings import (
@@ -222,3 +223,4 @@ def _clause_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
     yield from taste_claims(reader, clause)
     yield from constraint_claims(reader, clause)
     yield from setting_claims(reader, clause)
+    yield from event_claims(reader, clause)

@@ -216,7 +216,7 @@ def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
                 continue
             subject = reader.subject(match, clause.start) if match.group("s") else reader.speaker
             first = clause.start + match.end()
-            value = place_name(reader.doc, reader.text, first, end)
+            value = place_name(reader.doc, reader.text, first, end, within=True)
             if subject is None or value is None:
                 continue
             moved = pattern in (_MOVED, _JUST_MOVED)

@@ -9,11 +9,20 @@ from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded, lazy, pieces_of
 from ebbtide.analysis.signals.claim_limits import fronted, limited, limits
-from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.claim_parts import MANY, UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal, sort_of
 from ebbtide.analysis.signals.text import Clause, Sentence
+from ebbtide.analysis.signals.values import tokens_from
 
-__all__ = ["line_claims", "replacement_claims", "setting_claims"]
+__all__ = [
+    "happens",
+    "identity_of",
+    "line_claims",
+    "of_sort",
+    "owned",
+    "replacement_claims",
+    "setting_claims",
+]
 
 # Nouns whose value is a number, date, time or version; and those whose value is a name.
 _NUMERIC = word_set(
@@ -21,7 +30,8 @@ _NUMERIC = word_set(
     appointment meeting flight interview exam launch release date time number code pin total quota
     threshold rate height weight distance duration password address extension score temperature
     interval retry count capacity fee wedding party checkup departure arrival checkin checkout due
-    start end url email due-date"""
+    start end url email due-date trip concert conference workshop picnic surgery ceremony graduation
+    funeral reunion webinar rehearsal delivery reservation booking"""
 )
 _NAMING = word_set(
     """name language database host hostname region branch environment framework editor provider url
@@ -32,7 +42,9 @@ _NAMING = word_set(
 # What happens: its value is a day unless something else is said, and "will be" tells it.
 _TIMED = word_set(
     """deadline birthday anniversary appointment meeting flight interview exam launch release
-    wedding party checkup departure arrival checkin checkout due start end date due-date"""
+    wedding party checkup departure arrival checkin checkout due start end date due-date trip
+    concert conference workshop picnic surgery ceremony graduation funeral reunion webinar
+    rehearsal delivery reservation booking"""
 )
 # Sorts of value that a noun has by itself; a value of another sort is another topic.
 _SORTS = {
@@ -151,8 +163,11 @@ _PLACES = word_set(
 _EMPTY_OWNER = word_set("it this that we they server app application service system api i")
 
 
-def _identity(phrase: str) -> str | None:
-    """``port for staging`` of "staging port" and of "port for the staging"."""
+def identity_of(phrase: str) -> str | None:
+    """What a value is a value of; None where it is none of the nouns that have values.
+
+    ``port for staging`` of "staging port" and of "port for the staging".
+    """
     phrase = re.split(r"\b(?:and|actually)\b|,", nfc_lower(phrase))[-1]
     if _ANOTHERS.search(phrase):
         return None
@@ -172,13 +187,34 @@ def _identity(phrase: str) -> str | None:
         singular = " ".join([*owner[-1:], singular])
         owner = owner[:-1]
     if singular.endswith(" name"):
-        return f"name of {singular[:-5]}"
+        return _name_of(singular[:-5])
     qualifier = " ".join([*owner, *(word for word in words[1:] if word)])
     qualifier = re.sub(r"\b(?:the|our|my)\s+", "", qualifier).strip()
+    if singular == "name" and qualifier:
+        return _name_of(qualifier)
     return f"{singular} for {qualifier}" if qualifier else singular
 
 
+def _name_of(thing: str) -> str | None:
+    """None where one speaks of one after another: a friend, a film."""
+    words = frozenset(thing.split())
+    return None if words & MANY or words & _ONE_AFTER_ANOTHER else f"name of {thing}"
+
+
+_ONE_AFTER_ANOTHER = word_set(
+    """movie film book novel song album show series episode restaurant cafe hotel bar place street
+    town city game band artist author actor character person man woman guy girl kid child"""
+)
+
+
+def happens(identity: str) -> bool:
+    """Whether it is something that takes place: a meeting, a flight."""
+    return _noun(identity) in _TIMED
+
+
 def _noun(identity: str) -> str:
+    if identity.startswith("name of "):
+        return "name"
     return identity.split(" for ", maxsplit=1)[0].split()[-1]
 
 
@@ -194,7 +230,7 @@ def _value(identity: str, value: str) -> str:
     return normal(f"{value}:00") if clock else value
 
 
-def _of_sort(identity: str, value: str) -> str:
+def of_sort(identity: str, value: str) -> str:
     """The topic of a value: ``meeting`` of a day, ``meeting time`` of an hour.
 
     A noun's own sort of value keeps its name, so that "the meeting is at 3pm" and "the
@@ -215,7 +251,7 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
         return
     match = _SETTING.search(clause.text)
     if match:
-        identity = _identity(match.group("np"))
+        identity = identity_of(match.group("np"))
         if identity and _suits(identity, match.group("value")) and _holds(match, identity):
             yield from _setting(reader, clause, match, identity)
     match = _WE_MOVED.search(clause.text)
@@ -224,7 +260,7 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
     if match is None and not reader.advises:
         match = _TELLS_TO.search(clause.text)
     if match:
-        identity = _identity(match.group("np"))
+        identity = identity_of(match.group("np"))
         if identity and _suits(identity, match.group("value")):
             yield from _setting(reader, clause, match, identity)
     match = _ON_PORT.search(clause.text)
@@ -239,7 +275,7 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
 def line_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim]:
     """The value of a turn that is one line of a name and a value."""
     match = _LINE.search(sentence.text)
-    identity = _identity(match.group("np")) if match else None
+    identity = identity_of(match.group("np")) if match else None
     if match and identity:
         whole = Clause(sentence.start, sentence.end, sentence.text)
         yield from _setting(reader, whole, match, identity)
@@ -265,9 +301,13 @@ def _setting(
 ) -> Iterator[PlacedClaim]:
     groups = match.groupdict()
     value, tail = _value(identity, match.group("value")), match.group("tail")
-    replaced = _NOT_OLD.match(tail)
+    things = _counted(reader, clause.start + match.end("value"), identity, value)
+    replaced = _NOT_OLD.match(tail.lstrip().removeprefix(things) if things else tail)
     named = groups.get("old") or (replaced.group("old") if replaced else None)
     old = _value(identity, named) if named else None
+    if things:
+        value = f"{value} {things}"
+        old = f"{old} {things}" if old and sort_of(old) == "number" else old
     past = (groups.get("be") or "").lower() in ("was", "were") and old is None
     kind = "past_state" if past else "current_state"
     second = None if replaced else _SECOND.match(tail)
@@ -275,7 +315,7 @@ def _setting(
         second = None
     # What is replaced is on the topic of its own sort: "moved from Monday to 3pm".
     after = match.start("tail") + (second.end() if second else 0)
-    topic = _limited(reader, clause, _of_sort(identity, old or value), after)
+    topic = _limited(reader, clause, of_sort(identity, old or value), after)
     denied = bool(groups.get("neg"))
     yield reader.place(clause, match, Claim(kind, reader.speaker, topic, value, old, denied))
     if old:
@@ -283,9 +323,18 @@ def _setting(
     if second and not denied and not old:
         also = _value(identity, second.group("value"))
         if {sort_of(value), sort_of(also)} == {"day", "clock"}:
-            topic = _limited(reader, clause, _of_sort(identity, also), after)
+            topic = _limited(reader, clause, of_sort(identity, also), after)
             claim = Claim(kind, reader.speaker, topic, also)
             yield reader.place(clause, match, claim)
+
+
+def _counted(reader: ClaimReader, at: int, identity: str, value: str) -> str:
+    """What a number that begins before ``at`` is a number of: "files" of "10 files"."""
+    if sort_of(value) != "number" or "number" in _SORTS.get(_noun(identity), ()):
+        return ""
+    said = tokens_from(reader.doc, at, at + 2)
+    plural = said and said[0].tag_ == ("NN" if value == "1" else "NNS")
+    return said[0].lower_ if plural and said[0].is_alpha else ""
 
 
 def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str:
@@ -293,10 +342,10 @@ def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str
     tail = clause.text[start:]
     front, _ = fronted(clause.text)
     if front:
-        topic = _owned(topic, front)
+        topic = owned(topic, front)
     one = _THE_ONE.match(tail)
     if one:
-        return _owned(topic, one.group("which").lower())
+        return owned(topic, one.group("which").lower())
     counted = _COUNTED.match(tail)
     start += counted.end() if counted else 0
     limit = limits(reader, clause.start + start, clause.end)
@@ -305,10 +354,11 @@ def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str
     happens = _TIMED.intersection(topic.partition(" for ")[0].split())
     if happens and kind in _PLACES and not limit.startswith("on way"):
         return topic
-    return _owned(topic, what) if kind in _OWNS and what else limited(topic, limit)
+    return owned(topic, what) if kind in _OWNS and what else limited(topic, limit)
 
 
-def _owned(identity: str, owner: str) -> str:
+def owned(identity: str, owner: str) -> str:
+    """A topic with whose it is: ``port for dev``."""
     return f"{identity} {owner}" if " for " in identity else f"{identity} for {owner}"
 
 
@@ -316,11 +366,11 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
     """Corrections and replacements that name both values, in one whole sentence."""
     for pattern in (_IS_NOT, _FROM_TO):
         match = pattern.search(sentence.text)
-        identity = _identity(match.group("np")) if match else None
+        identity = identity_of(match.group("np")) if match else None
         if match and identity:
             value = _value(identity, match.group("value"))
             old = _value(identity, match.group("old"))
-            topic = _of_sort(identity, old)
+            topic = of_sort(identity, old)
             for kind in ("current_state", "correction"):
                 claim = Claim(kind, reader.speaker, topic, value, old)
                 yield reader.place(sentence, match, claim)
@@ -332,6 +382,6 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
             continue
         value, old = normal(match.group("value")), normal(match.group("old"))
         named = pattern is _SWITCHED and _FROM_TO.search(sentence.text)
-        if value != old and not (named and _identity(named.group("np"))):
+        if value != old and not (named and identity_of(named.group("np"))):
             claim = Claim("correction", reader.speaker, UNSPECIFIED, value, old)
             yield reader.place(sentence, match, claim)

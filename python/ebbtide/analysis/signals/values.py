@@ -208,15 +208,19 @@ def _is_hyphen(token: Token) -> bool:
     return token.text == "-" and not token.whitespace_ and not before.whitespace_
 
 
-def place_name(doc: Doc, text: str, start: int, end: int) -> str | None:
+def place_name(doc: Doc, text: str, start: int, end: int, *, within: bool = False) -> str | None:
     """A place name that begins at ``start``, lower case; None for "a small flat", "Rita's place".
 
+    With ``within`` that of the place around it belongs to it: "Kreuzberg, Berlin".
     Names are capitalised, except in a text without any capital letter.
     """
     words: list[str] = []
     lower_case_text = text == text.lower()
     for token in tokens_from(doc, start, end):
         if token.lower_ == "the" and not words:
+            continue
+        if token.text == "," and words and within and _is_wider(token):
+            within = False
             continue
         named = token.text[:1].isupper() or (
             lower_case_text and token.pos_ in ("PROPN", "NOUN") and len(words) < 2
@@ -227,3 +231,13 @@ def place_name(doc: Doc, text: str, start: int, end: int) -> str | None:
             break
         words.append(nfc_lower(token.text))
     return " ".join(words) or None
+
+
+def _is_wider(comma: Token) -> bool:
+    """Whether it stands before the Berlin of "Kreuzberg, Berlin", not before a list's next."""
+    doc, end = comma.doc, comma.i + 1
+    while end < len(doc) and doc[end].ent_type_ == "GPE" and doc[end].text[:1].isupper():
+        end += 1
+    rest = [token.lower_ for token in doc[end : end + 1]]
+    listed = rest == [","] and any(token.ent_type_ == "GPE" for token in doc[end : end + 3])
+    return end > comma.i + 1 and not listed and rest not in (["and"], ["or"], ["&"])
