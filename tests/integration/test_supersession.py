@@ -108,6 +108,17 @@ CHANGES = [
     ("I live in Portland, Oregon.", "I don't live in Portland anymore."),
     ("I like to fish.", "I don't like fishing anymore."),
     ("The trip to Oslo is in June.", "The trip to Oslo is off."),
+    # Told in other words
+    ("I live in Leeds.", "We finally moved into our new flat in York."),
+    ("I live in Leeds.", "I've just relocated to Cardiff for work."),
+    ("I work at Google.", "I joined Meta as a designer."),
+    ("I'm 34.", "I turned 35 yesterday."),
+    ("My weight is 80 kg.", "My weight is down to 75 kg."),
+    ("My boss is Rita.", "My new boss is Karl."),
+    ("I don't eat meat.", "I started eating meat again last month."),
+    ("I hate mornings.", "Actually, I've come to like mornings."),
+    ("My sister's name is Lea.", "It's spelled Leah, not Lea."),
+    ("My interview is on Tuesday.", "Sorry, it's Wednesday, not Tuesday."),
 ]
 
 KEEPS = [
@@ -241,6 +252,14 @@ KEEPS = [
     ("The meeting is on Monday.", "We cancelled the meeting room."),
     ("The launch is on May 3.", "The launch is off to a good start."),
     ("The deadline is Friday.", "The deadline is off."),
+    # What only sounds like it
+    ("I'm vegan.", "Not that I'm vegetarian or anything."),
+    ("My boss is Rita.", "My boss is German."),
+    ("My boss is Rita.", "My boss is Rita Silva."),
+    ("I work at Google.", "I joined Tom for lunch."),
+    ("I work at Acme, my boss is Rita.", "I work at Meta now."),
+    ("I'm 34.", "I turned 30 in 2010."),
+    ("I live in Leeds.", "I moved into the fast lane."),
     # One after another has a name
     ("The name of the movie is Dune.", "The name of the movie is Emma."),
     ("The service is called Atlas.", "We renamed the bucket to Borealis."),

@@ -52,7 +52,8 @@ _MOVED = guarded(
     SUBJECT
     + rf"(?i:(?:{_HAVE} )?{ADVERBS}(?:moved|relocated)\s+(?:back |over |down |out |up |away "
     "|here )?"
-    r"(?:with [\w ]{2,20}? )?(?:from (?P<old>[\w' .-]{2,30}?) )?to\s+)"
+    r"(?:with [\w ]{2,20}? )?(?:from (?P<old>[\w' .-]{2,30}?) )?(?:to|into (?:an?|our|my|the) "
+    r"(?:[\w-]+ ){0,2}?(?:flat|house|apartment|place|home|condo|studio) in)\s+)"
 )
 _FROM = guarded(SUBJECT + rf"(?i:{_BE} {ADVERBS}(?:originally )?from\s+)")
 _GREW = guarded(SUBJECT + r"(?i:grew up in\s+)")
@@ -80,6 +81,11 @@ _EMPLOYER = guarded(
 _NEW_JOB = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:{_HAVE} )?{ADVERBS}(?:got|started|accepted|landed|found|took) "
     r"(?:a |my )?(?:new )?(?:job|position|role) (?:at|with)\s+)"
+)
+# "I joined Duolingo" is no work yet.
+_JOINED = guarded(
+    SUBJECT + rf"(?i:(?:{_HAVE} )?{ADVERBS}joined\s+)"
+    r"(?=[A-Z][\w&.'-]*(?: [A-Z][\w&.'-]*){0,3} as (?:an?|the|their)\b)"
 )
 # Out of work, at work, one's own business: one replaces the other.
 _EMPLOYMENT = (
@@ -137,6 +143,13 @@ _NAME = guarded(
     rf"|\b[Mm]y (?P<called>(?:[\w-]+ )?[\w-]+) (?i:is|'s) {_NOW}(?:called"
     r"|named)\s+(?P<called_value>[A-Z][\w'-]*)"
 )
+# Of these one has one: another name is another person.
+_ROLE = guarded(
+    r"\b[Mm]y (?i:new |current )?(?P<role>(?i:boss|manager|supervisor|landlord|landlady|dentist"
+    r"|doctor|GP|therapist|accountant|husband|wife|boyfriend|girlfriend|fianc[eé]e?)) "
+    rf"(?i:is|'s) {_NOW}(?i:(?:called|named) )?(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
+    r"(?=\s*(?:[.,;!)]|$))"
+)
 _COUNT = guarded(
     SUBJECT
     + rf"(?i:{ADVERBS}(?:have|has|'ve got|have got|own|owns)\s+(?P<number>\d{{1,4}}|"
@@ -144,8 +157,9 @@ _COUNT = guarded(
     + r")\s+)"
 )
 _AGE = guarded(
-    SUBJECT
-    + rf"(?i:{_BE} {ADVERBS}(?:turning )?(?P<age>\d{{1,3}})(?: years?[- ]old\b|\s*[.!,]|\s*$))"
+    SUBJECT + rf"(?i:(?:{_BE} {ADVERBS}(?:turning )?|{ADVERBS}turned )(?P<age>\d{{1,3}})"
+    r"(?: years?[- ]old\b|\s*[.!,]|\s*$| (?:yesterday|today|last (?:week|month|\w+day)"
+    r"|this (?:week|month|year)|recently)\b))"
 )
 _DIET = guarded(
     SUBJECT + f"(?i:(?P<be>{_BE}|was|were|went|became|turned"
@@ -168,8 +182,8 @@ _UNCOUNTED = word_set(
 )
 _STATED = AnyOf(
     *(_LIVES, _USED, _MOVED, _JUST_MOVED, _FROM, _GREW),
-    *(_JOB, _EMPLOYER, _LEFT, _NEW_JOB, *(pattern for _, pattern in _EMPLOYMENT)),
-    *(_OCCUPATION, _STATUS, _AGE, _COUNT, _NAME),
+    *(_JOB, _EMPLOYER, _LEFT, _NEW_JOB, _JOINED, *(pattern for _, pattern in _EMPLOYMENT)),
+    *(_OCCUPATION, _STATUS, _AGE, _COUNT, _NAME, _ROLE),
     *(_DIET, _ALLERGY, _INTOLERANT),
 )
 _LASTING = guarded(
@@ -194,6 +208,7 @@ def life_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     yield from _work(reader, clause)
     yield from _attributes(reader, clause)
     yield from _names(reader, clause)
+    yield from _roles(reader, clause)
     yield from _diet(reader, clause)
 
 
@@ -261,6 +276,8 @@ def _is_place(reader: ClaimReader, match: re.Match[str], start: int) -> bool:
     kinds = {token.ent_type_ for token in named[:2] if token.text[:1].isupper()}
     if match.group("s").lower() == "we":
         return bool(kinds & _PLACES)
+    if "relocated" in match.group().lower():
+        return True
     return bool(kinds - {"", "PRODUCT"})
 
 
@@ -311,7 +328,7 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
             if _FOR_GOOD.match(rest):
                 claim = Claim("current_state", subject, "employer", employer, negated=True)
                 yield reader.place(clause, match, claim)
-    for match in _NEW_JOB.finditer(clause.text):
+    for match in (*_NEW_JOB.finditer(clause.text), *_JOINED.finditer(clause.text)):
         employer = place_name(reader.doc, reader.text, clause.start + match.end(), end)
         subject = reader.subject(match, clause.start)
         if subject and employer and reader.text != reader.text.lower():
@@ -418,6 +435,16 @@ def _names(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
                 negated=bool(match.group("neg")),
             )
         yield reader.place(clause, match, claim)
+
+
+def _roles(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
+    for match in _ROLE.finditer(clause.text):
+        first = clause.start + match.start("value")
+        named = reader.named(first, clause.start + match.end("value"))
+        if named:
+            identity = f"name of {nfc_lower(match.group('role'))}"
+            claim = Claim("current_state", reader.speaker, identity, named)
+            yield reader.place(clause, match, claim)
 
 
 def _diet(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:

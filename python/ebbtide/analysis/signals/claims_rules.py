@@ -41,7 +41,8 @@ _MODAL = guarded(
 )
 _EATS = guarded(
     r"\bI (?P<word>don'?t|do not|can'?t|cannot|can not|never|no longer|can|can now|(?=(?:eat"
-    r"|drink)\b))\s*(?:now |also )*(?=(?:eat|drink|tolerate|consume)\b|(?<=can't )have\b"
+    r"|drink|started eating|started drinking)\b))\s*(?:now |also |started )*"
+    r"(?=(?:eating|drinking|eat|drink|tolerate|consume)\b|(?<=can't )have\b"
     r"|(?<=cant )have\b|(?<=cannot )have\b)",
     re.IGNORECASE,
 )

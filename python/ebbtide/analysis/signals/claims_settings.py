@@ -71,7 +71,7 @@ _LINK = (
 )
 _SOFT = (
     "(?:(?:now|still|actually|currently|going to be|set (?:to|for|at|on)|scheduled for|due"
-    r"|on|at|in|by|the|about|around|at most|up to|port|version)\s+)*"
+    r"|on|at|in|by|the|about|around|at most|up to|down to|port|version)\s+)*"
 )
 _NP = r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,7}?[\w.#/+-]+)"
 _SETTING = guarded(
@@ -143,6 +143,12 @@ _REPLACED = guarded(
 _MEANT = guarded(
     r"(?i:\b(?:I|we) (?:meant|said) (?:the |an? |on "
     f"|in )*)(?P<value>{_TERM})(?i:,? not (?:the |an? |on |in )*)(?P<old>{_TERM})"
+)
+_SPELLED = guarded(
+    r"(?i:\b(?:it's|it is|that's|is|name's) spel(?:led|t)"
+    r"|^\W*(?:no|sorry|actually|wait|oops|correction)\b\W*(?:it's|it is|that's)) "
+    r"(?i:(?:the |on |in |at )*)(?P<value>[A-Z\d$€£][\w$€£.:+#/-]*)"
+    r"(?i:,? not (?:the |on |in |at )*)(?P<old>[A-Z\d$€£][\w$€£.:+#/-]*)"
 )
 _PREPOSITION = re.compile(r"\s+(?:for|of|on|in|to|at)\s+(?:the |our |my |an? )?", re.IGNORECASE)
 # Whose thing it is, a claim about the speaker's would not tell.
@@ -374,7 +380,7 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
             for kind in ("current_state", "correction"):
                 claim = Claim(kind, reader.speaker, topic, value, old)
                 yield reader.place(sentence, match, claim)
-    for pattern in (_USE_INSTEAD, _SWITCHED, _REPLACED, _MEANT):
+    for pattern in (_USE_INSTEAD, _SWITCHED, _REPLACED, _MEANT, _SPELLED):
         match = pattern.search(sentence.text)
         if match is None or re.search(
             r"\b(?:from|of) (?:time|place|day)\b", match.group(), re.IGNORECASE

@@ -193,6 +193,7 @@ _UNREAL = guarded(
     r"\b(?:if|unless|wish|imagine|suppose|supposing|pretend|whether|would|wouldn't|could|might"
     r"|should|hope to|maybe|perhaps|what if|as if|as though"
     r"|(?:not|isn't) true that|(?:it|that)(?:'s| is)(?: not|n't) (?:like|as if|as though|that))\b"
+    r"|^\W*not that (?:I|we|he|she|they|it|my)\b"
     r"|\b\w+'d (?!better|rather)",
     re.IGNORECASE,
 )
