@@ -35,7 +35,7 @@ _CALLED_OFF = guarded(
 # "The date is off" says that it is wrong.
 _WRONG = word_set("date deadline due-date due start end birthday anniversary")
 # These say why or until when, not which.
-_NOT_WHICH = word_set("because due until till after by last yesterday")
+_NOT_WHICH = word_set("because due until till after by yesterday")
 _WHICH = word_set("for of with to")
 _HOURS = ("", " time", " month")
 
@@ -58,8 +58,8 @@ _CALLED = guarded(
 )
 # Of these one speaks of one, whose name may change; of films and books one after another.
 _ONES = word_set(
-    """service project app application company startup product team package library module
-    repo repository branch database server website newsletter"""
+    """service project app application company startup product team repo repository website
+    newsletter"""
 )
 
 

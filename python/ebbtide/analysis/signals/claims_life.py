@@ -350,8 +350,12 @@ def _work(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
 def _is_boss(reader: ClaimReader, match: re.Match[str], clause: Clause) -> bool:
     """Whether it is a person whom somebody works for, beside any firm."""
     first = clause.start + match.end()
-    named = tokens_from(reader.doc, first, min(first + 40, clause.end))
-    return match.group().rstrip().endswith("for") and bool(named and named[0].ent_type_ == "PERSON")
+    return match.group().rstrip().endswith("for") and _is_person(reader, first, clause.end)
+
+
+def _is_person(reader: ClaimReader, start: int, end: int) -> bool:
+    named = tokens_from(reader.doc, start, min(start + 40, end))
+    return bool(named and named[0].ent_type_ == "PERSON")
 
 
 def _kind(match: re.Match[str], clause: Clause) -> str:
@@ -439,11 +443,11 @@ def _names(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
 
 def _roles(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     for match in _ROLE.finditer(clause.text):
-        first = clause.start + match.start("value")
-        named = reader.named(first, clause.start + match.end("value"))
-        if named:
+        # "My manager is OOO" names nobody.
+        named = match.group("value")
+        if _is_person(reader, clause.start + match.start("value"), clause.end):
             identity = f"name of {nfc_lower(match.group('role'))}"
-            claim = Claim("current_state", reader.speaker, identity, named)
+            claim = Claim("current_state", reader.speaker, identity, nfc_lower(named))
             yield reader.place(clause, match, claim)
 
 
