@@ -507,7 +507,7 @@ fn measure_differs(a: &str, b: &str) -> bool {
         return false;
     };
     let both = |units: &&[&str]| units.contains(&&*a) && units.contains(&&*b);
-    a != b && !UNITS.iter().any(|group| both(group))
+    a != b && !UNITS.iter().any(both)
 }
 
 /// Units of one quantity each, without the plural's s.
