@@ -38,8 +38,8 @@ impl Engine {
             if let Ok(Some(turn)) = store.turn(&self.namespace, *id) {
                 self.metadata.remove(*id, turn.metadata.as_deref());
             }
-            store.erase_turn(&self.namespace, *id)?;
         }
+        store.erase_turns(&self.namespace, &ids)?;
         self.forget(&ids);
         self.ungather(store, &ids)?;
         self.relate_anew(store, anew)

@@ -1,6 +1,7 @@
 //! Units, episodes and facts. None of these rows holds text of a turn but the values
 //! of a fact's topics, and those go with the fact.
 
+use super::write::{THESE, keys_of};
 use super::{Namespace, Store, id_of};
 use crate::error::Result;
 use crate::policy::recurrence::facts::Held;
@@ -144,24 +145,26 @@ impl Store {
         Ok(())
     }
 
-    /// Erases what stands in one turn, wherever it was gathered.
-    pub(super) fn erase_gathered_of(&self, ns: &Namespace, id: InteractionId) -> Result<()> {
+    /// Erases what stands in these turns, wherever it was gathered.
+    pub(super) fn erase_gathered_of(&self, ns: &Namespace, ids: &[InteractionId]) -> Result<()> {
+        let keys = keys_of(ns, ids);
+        let facts =
+            format!("(SELECT id FROM semantic_fact WHERE namespace = ?2 AND key IN {THESE})");
         for sql in [
-            "DELETE FROM unit WHERE key = ?2 AND ?1 > 0",
-            "DELETE FROM episode_source WHERE namespace = ?1 AND key = ?2",
-            "DELETE FROM episode_sentence WHERE namespace = ?1 AND key = ?2",
-            "UPDATE semantic_topic SET replaced_by = NULL, checksum = row_sum(fact, topic, value, NULL)
-             WHERE namespace = ?1 AND replaced_by IN
-             (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
-            "DELETE FROM semantic_topic WHERE namespace = ?1 AND fact IN
-             (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
-            "DELETE FROM wording WHERE namespace = ?1 AND fact IN
-             (SELECT id FROM semantic_fact WHERE namespace = ?1 AND key = ?2)",
-            "DELETE FROM semantic_fact WHERE namespace = ?1 AND key = ?2",
+            format!("DELETE FROM unit WHERE key IN {THESE} AND ?2 > 0"),
+            format!("DELETE FROM episode_source WHERE namespace = ?2 AND key IN {THESE}"),
+            format!("DELETE FROM episode_sentence WHERE namespace = ?2 AND key IN {THESE}"),
+            format!(
+                "UPDATE semantic_topic SET replaced_by = NULL, checksum = row_sum(fact, topic, value, NULL)
+                 WHERE namespace = ?2 AND replaced_by IN {facts}"
+            ),
+            format!("DELETE FROM semantic_topic WHERE namespace = ?2 AND fact IN {facts}"),
+            format!("DELETE FROM wording WHERE namespace = ?2 AND fact IN {facts}"),
+            format!("DELETE FROM semantic_fact WHERE namespace = ?2 AND key IN {THESE}"),
         ] {
             self.conn
-                .prepare_cached(sql)?
-                .execute([ns.id, ns.key(id)])?;
+                .prepare_cached(&sql)?
+                .execute(params![keys, ns.id])?;
         }
         Ok(())
     }

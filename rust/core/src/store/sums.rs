@@ -10,6 +10,7 @@ use super::schema::PACKED_SINCE;
 use super::transfer::TABLES;
 use super::{Namespace, Store, id_of};
 use crate::error::{Code, Error, Result};
+use std::collections::BTreeSet;
 
 /// The schema version that brought the sums; an earlier store that is only read has none.
 pub const SINCE: usize = 5;
@@ -270,10 +271,9 @@ impl Store {
             let ns = store.known_namespace(name)?;
             let unsound = store.unsound(&ns, &SUMMED[0])?.into_iter().flatten();
             let unreadable = store.unreadable_turns(&ns)?.into_iter().map(|(key, _)| key);
-            let ids: Vec<u64> = unsound.chain(unreadable).map(id_of).collect();
-            for id in &ids {
-                store.erase_turn(&ns, *id)?;
-            }
+            let ids: BTreeSet<u64> = unsound.chain(unreadable).map(id_of).collect();
+            let ids: Vec<u64> = ids.into_iter().collect();
+            store.erase_turns(&ns, &ids)?;
             Ok(ids)
         })
     }

@@ -5,9 +5,10 @@ use super::sums::{self, turn_sum};
 use super::{Namespace, Store, tokens};
 use crate::error::Result;
 use crate::lineage::Edge;
-use crate::types::{AnalysedTurn, NewTurn, Passage, Score};
+use crate::types::{AnalysedTurn, InteractionId, NewTurn, Passage, Score};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Statement, params};
+use serde_json::json;
 
 /// A turn about to be journalled, with what the engine derived for it.
 #[derive(Debug)]
@@ -35,6 +36,15 @@ const STATED_BEFORE: u32 = 1 << 19;
 /// The bit that the low half of the key of an external id has where the turn was discarded,
 /// and the rest of it is the sum of what it said rather than an id; no id is that great.
 pub(super) const SAID: u64 = 1 << 39;
+
+/// The keys of several turns, where [`keys_of`] is the first parameter.
+pub(super) const THESE: &str = "(SELECT value FROM json_each(?1))";
+
+/// Keys of turns as SQLite reads several from one parameter.
+pub(super) fn keys_of(ns: &Namespace, ids: &[InteractionId]) -> String {
+    let keys: Vec<i64> = ids.iter().map(|id| ns.key(*id)).collect();
+    json!(keys).to_string()
+}
 
 // `|` less `&`: SQL has no exclusive or.
 const ARCHIVE: &str = "UPDATE turn SET archived = 1,
@@ -236,27 +246,40 @@ impl Store {
         Ok(())
     }
 
-    /// Erases one turn from every table.
-    pub fn erase_turn(&self, ns: &Namespace, id: u64) -> Result<()> {
+    /// Erases turns, given in id order, from every table. Tables that are not in the order of turns are gone
+    /// through once, as far as they are of this memory.
+    pub fn erase_turns(&self, ns: &Namespace, ids: &[InteractionId]) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
-        self.erase_drawn_on(ns, id)?;
-        self.erase_gathered_of(ns, id)?;
-        let key = ns.key(id);
-        for sql in [
-            "DELETE FROM external WHERE namespace = ?2 AND key = ?1
-                 AND external_id = (SELECT external_id FROM turn WHERE turn.key = ?1)",
-            "DELETE FROM lineage WHERE (older = ?1 OR newer = ?1) AND ?2 > 0",
-            "DELETE FROM decision WHERE key = ?1 AND ?2 > 0",
-            "DELETE FROM gate WHERE key = ?1 AND ?2 > 0",
-            "DELETE FROM assessment WHERE key = ?1 AND ?2 > 0",
-            "DELETE FROM link WHERE (newer = ?1 OR older = ?1) AND ?2 > 0",
-            "DELETE FROM derived WHERE key = ?1 AND ?2 > 0",
-            "DELETE FROM token_vector WHERE key = ?1 AND ?2 > 0",
-            "DELETE FROM turn WHERE key = ?1 AND ?2 > 0",
-        ] {
+        self.erase_drawn_on(ns, ids)?;
+        self.erase_gathered_of(ns, ids)?;
+        let keys = keys_of(ns, ids);
+        let (from, to) = ns.range();
+        let external = format!(
+            "DELETE FROM external WHERE namespace = ?2 AND key IN {THESE} AND external_id IN
+             (SELECT external_id FROM turn WHERE turn.key IN {THESE})"
+        );
+        self.conn
+            .prepare_cached(&external)?
+            .execute(params![keys, ns.id])?;
+        for (table, first) in [("lineage", "older"), ("link", "newer")] {
+            let sql = format!(
+                "DELETE FROM {table} WHERE {first} >= ?2 AND {first} < ?3
+                 AND (older IN {THESE} OR newer IN {THESE})"
+            );
             self.conn
-                .prepare_cached(sql)?
-                .execute(params![key, ns.id])?;
+                .prepare_cached(&sql)?
+                .execute(params![keys, from, to])?;
+        }
+        for table in [
+            "decision",
+            "gate",
+            "assessment",
+            "derived",
+            "token_vector",
+            "turn",
+        ] {
+            let sql = format!("DELETE FROM {table} WHERE key IN {THESE}");
+            self.conn.prepare_cached(&sql)?.execute([&keys])?;
         }
         Ok(())
     }

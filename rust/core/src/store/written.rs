@@ -231,14 +231,17 @@ impl Store {
         Ok(found)
     }
 
-    /// Erases whatever may draw on an erased turn. What was still to be written goes on
-    /// without it, from the turns alone.
-    pub(super) fn erase_drawn_on(&self, ns: &Namespace, id: InteractionId) -> Result<()> {
+    /// Erases whatever may draw on erased turns, given in id order. What was still to be written goes on
+    /// without them, from the turns alone.
+    pub(super) fn erase_drawn_on(&self, ns: &Namespace, erased: &[InteractionId]) -> Result<()> {
+        let gone = |t: &InteractionId| erased.binary_search(t).is_ok();
         let facts = "SELECT drawn, fact FROM wording WHERE namespace = ?1";
-        let gone = self.drawing_on(ns, id, facts, |r| Ok(r.get::<_, i64>(1)?.cast_unsigned()))?;
-        self.erase_facts(ns, &gone.into_iter().collect())?;
+        let drawing = self.drawing_on(ns, erased, facts, |r| {
+            Ok(r.get::<_, i64>(1)?.cast_unsigned())
+        })?;
+        self.erase_facts(ns, &drawing.into_iter().collect())?;
         let versions = "SELECT drawn, episode, version FROM writing WHERE namespace = ?1";
-        let touched = self.drawing_on(ns, id, versions, |r| {
+        let touched = self.drawing_on(ns, erased, versions, |r| {
             Ok((r.get::<_, i64>(1)?.cast_unsigned(), r.get(2)?))
         })?;
         for (episode, version) in touched {
@@ -253,11 +256,11 @@ impl Store {
             match &mut w.outcome {
                 None => {
                     for ids in [&mut w.sources, &mut w.fresh, &mut w.drawn] {
-                        ids.retain(|t| *t != id);
+                        ids.retain(|t| !gone(t));
                     }
                     w.past = None;
                 }
-                Some(_) if w.sources.contains(&id) => continue,
+                Some(_) if w.sources.iter().any(gone) => continue,
                 // Only its facts had other facts before them; a rebuild asks for them again.
                 Some(written) => {
                     written.facts = None;
@@ -270,11 +273,11 @@ impl Store {
         Ok(())
     }
 
-    /// What draws on a turn, by its key; of the other rows only their lists of turns are read.
+    /// What draws on one of these turns, by its key; of the other rows only their lists of turns are read.
     fn drawing_on<K>(
         &self,
         ns: &Namespace,
-        id: InteractionId,
+        erased: &[InteractionId],
         sql: &str,
         key: impl Fn(&Row<'_>) -> rusqlite::Result<K>,
     ) -> Result<Vec<K>> {
@@ -283,7 +286,7 @@ impl Store {
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             let drawn: Ids = parsed(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?;
-            if drawn.contains(&id) {
+            if drawn.iter().any(|t| erased.binary_search(t).is_ok()) {
                 found.push(key(row)?);
             }
         }
