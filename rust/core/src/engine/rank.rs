@@ -16,7 +16,7 @@ use crate::retrieve::words::contains_words;
 use crate::retrieve::{Query, QueryFrame};
 use crate::score::survival::logistic;
 use crate::text;
-use crate::types::{InteractionId, Signals};
+use crate::types::{InteractionId, Signals, Validity};
 use ebbtide_simd::{Question, prefetch};
 use std::sync::Arc;
 
@@ -27,6 +27,14 @@ const STOP_WEIGHT: f64 = 0.15;
 /// a long paste is not to be lost for its length.
 const SHORT: f64 = 64.0;
 const LONG: f64 = 256.0;
+
+/// How far the best and the worst candidate are counted as apart, at the least: in cosines of
+/// tokens, in that of the whole turn, and in answerability. Of a hundred turns they are further
+/// apart than that. Of a few that are not, the best is hardly better: a hundredth of a cosine
+/// must not weigh more than whom a turn is of.
+const LATE_SPREAD: f64 = 0.1;
+const DENSE_SPREAD: f64 = 0.1;
+const ANSWERABILITY_SPREAD: f64 = 2.0;
 
 /// Share of the stale penalty where the question does not say which time it means.
 const UNSAID: f64 = 0.75;
@@ -91,7 +99,7 @@ impl Engine {
             })
             .collect();
         let similarity = similarity(pool, late, &answerability, w);
-        let matches = scaled_over_kept(pool, &absolute);
+        let matches = scaled_over_kept(pool, &absolute, 0.0);
         let updates = self.updates(pool, &matches, &query.frame);
         let asker = Asker::of(&query.frame);
         for (i, c) in pool.iter_mut().enumerate() {
@@ -106,7 +114,8 @@ impl Engine {
             t[Term::Reply] = w.reply * self.asked_by(windows.before(c.id), &asked);
             self.what_is_said(&mut t, c, query, &asker, w);
             self.what_stands(&mut t, c, &query.frame, w);
-            what_changed(&mut t, &updates, i, query.frame.is_present, w);
+            let in_part = self.replaces_in_part(c.id);
+            what_changed(&mut t, &updates, i, query.frame.is_present, in_part, w);
             c.terms = t;
             c.score = t.sum();
             c.confidence = self.confidence(c, absolute[i], &query.frame);
@@ -271,6 +280,12 @@ impl Engine {
         t[Term::Original] = w.original * one(original);
     }
 
+    /// Whether something else stands of a turn that this one replaced.
+    fn replaces_in_part(&self, id: InteractionId) -> bool {
+        let mut older = self.lineage.older(id).iter();
+        older.any(|e| self.lineage.validity(e.older) == Validity::Current)
+    }
+
     /// How sure the engine is that the turn answers: rises with the similarity of
     /// its tokens to the question's, in absolute terms, and with what it has of the
     /// question: whom it is about, its content, something of the kind asked for, the time.
@@ -326,21 +341,17 @@ fn matches(question: &Question, texts: &[Arc<[u8]>]) -> Vec<Matches> {
 }
 
 /// Terms of what other candidates say of the same.
-fn what_changed(t: &mut Terms, updates: &Updates, i: usize, now: bool, w: &Ranking) {
+fn what_changed(t: &mut Terms, updates: &Updates, i: usize, now: bool, in_part: bool, w: &Ranking) {
     let (outdated, anchored) = (updates.outdated[i] > 0.0, updates.anchored[i] > 0.0);
     let more = if now { 1.25 } else { 1.0 };
-    // What lineage knows as well is not counted twice: the greater of the two counts. Of a
-    // turn that was replaced in part it knows only that a newer one did.
-    let (older, newer) = (
-        -w.outdated * more * updates.outdated[i],
-        w.update * more * updates.updates[i],
-    );
-    if older < t[Term::Stale] {
-        t[Term::Outdated] = older;
-        t[Term::Stale] = 0.0;
+    // What lineage knows is not counted twice. Of a turn that was replaced in part it knows only
+    // that a newer one did: of that the greater counts.
+    if t[Term::Stale] >= 0.0 {
+        t[Term::Outdated] = -w.outdated * more * updates.outdated[i];
     }
-    if newer > t[Term::Current] {
-        t[Term::Update] = newer;
+    let update = w.update * more * updates.updates[i];
+    if t[Term::Current] <= 0.0 || in_part && update > t[Term::Current] {
+        t[Term::Update] = update;
         t[Term::Current] = 0.0;
     }
     if outdated {
@@ -404,12 +415,12 @@ impl Asker {
 }
 
 /// A column scaled to [0, 1] over the candidates that are not dropped; 0 for those.
-fn scaled_over_kept(pool: &[Candidate], column: &[f64]) -> Column {
+fn scaled_over_kept(pool: &[Candidate], column: &[f64], spread: f64) -> Column {
     let kept: Vec<usize> = (0..pool.len())
         .filter(|i| pool[*i].dropped.is_none())
         .collect();
     let mut part: Column = kept.iter().map(|i| column[*i]).collect();
-    late::min_max(&mut part);
+    late::min_max(&mut part, spread);
     let mut all = vec![0.0; column.len()];
     for (i, value) in kept.iter().zip(part) {
         all[*i] = value;
@@ -428,17 +439,23 @@ fn similarity(
     // Without token vectors the cosine of the whole turn takes their place.
     let dense = w.dense + if late.is_some() { 0.0 } else { w.late_own };
     let mut terms = vec![Terms::default(); pool.len()];
-    let mut put = |term: Term, weight: f64, column: &[f64]| {
-        for (t, value) in terms.iter_mut().zip(scaled_over_kept(pool, column)) {
+    let mut put = |term: Term, weight: f64, column: &[f64], spread: f64| {
+        for (t, value) in { terms.iter_mut() }.zip(scaled_over_kept(pool, column, spread)) {
             t[term] = weight * value;
         }
     };
-    put(Term::Dense, dense, &cosine);
-    put(Term::Answerability, w.answerability, answerability);
+    put(Term::Dense, dense, &cosine, DENSE_SPREAD);
+    let (weight, spread) = (w.answerability, ANSWERABILITY_SPREAD);
+    put(Term::Answerability, weight, answerability, spread);
     if let Some(late) = late {
-        put(Term::LateOwn, w.late_own, &late.own);
-        put(Term::LateWindow, w.late_window, &late.window);
-        put(Term::LatePrevious, w.late_previous, &late.previous);
+        put(Term::LateOwn, w.late_own, &late.own, LATE_SPREAD);
+        put(Term::LateWindow, w.late_window, &late.window, LATE_SPREAD);
+        put(
+            Term::LatePrevious,
+            w.late_previous,
+            &late.previous,
+            LATE_SPREAD,
+        );
     }
     terms
 }

@@ -45,13 +45,15 @@ fn cosine(product: i32) -> f64 {
     (f64::from(product) / (TOKEN_SCALE * packed::LENGTH)).clamp(-1.0, 1.0)
 }
 
-/// Scales scores to [0, 1] by their least and greatest; all equal: 0.
-pub fn min_max(scores: &mut [f64]) {
+/// Scales scores to [0, 1] by their least and greatest, which count as at least `least` apart;
+/// all equal: 0.
+pub fn min_max(scores: &mut [f64], least: f64) {
     let low = scores.iter().copied().fold(f64::INFINITY, f64::min);
     let high = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let spread = f64::max(high - low, least);
     for s in scores.iter_mut() {
-        *s = if high > low {
-            (*s - low) / (high - low)
+        *s = if spread > 0.0 {
+            (*s - low) / spread
         } else {
             0.0
         };
@@ -81,10 +83,13 @@ mod tests {
     #[test]
     fn scaling_keeps_the_order() {
         let mut s = [2.0, 4.0, 3.0];
-        min_max(&mut s);
+        min_max(&mut s, 0.0);
         assert_eq!(s, [0.0, 1.0, 0.5]);
         let mut flat = [2.0, 2.0];
-        min_max(&mut flat);
+        min_max(&mut flat, 0.0);
         assert_eq!(flat, [0.0, 0.0]);
+        let mut few = [0.5, 0.75, 0.625];
+        min_max(&mut few, 0.5);
+        assert_eq!(few, [0.0, 0.5, 0.25]);
     }
 }
