@@ -18,7 +18,7 @@ from ebbtide import Memory, Turn
 FLOORS = {
     ("plain", "default"): 0.94,
     ("plain", "paper"): 0.67,
-    ("hard", "default"): 0.41,
+    ("hard", "default"): 0.40,
     ("hard", "paper"): 0.39,
 }
 Verdicts = dict[tuple[str, str], list[tuple[str, bool]]]

@@ -29,10 +29,13 @@ const SHORT: f64 = 64.0;
 const LONG: f64 = 256.0;
 
 /// How far the best and the worst candidate are counted as apart, at the least: in cosines of
-/// tokens, in that of the whole turn, and in answerability. Of a hundred turns they are further
-/// apart than that. Of a few that are not, the best is hardly better: a hundredth of a cosine
-/// must not weigh more than whom a turn is of.
-const LATE_SPREAD: f64 = 0.1;
+/// tokens with the turn, with the one before it and with its window, in the cosine of the turn,
+/// and in answerability. Of twenty turns of a conversation they are nearly always further apart.
+/// Of a few that are not, the best is hardly better: a hundredth of a cosine must not weigh more
+/// than whom a turn is of.
+const OWN_SPREAD: f64 = 0.1;
+const PREVIOUS_SPREAD: f64 = 0.08;
+const WINDOW_SPREAD: f64 = 0.05;
 const DENSE_SPREAD: f64 = 0.1;
 const ANSWERABILITY_SPREAD: f64 = 2.0;
 
@@ -448,13 +451,13 @@ fn similarity(
     let (weight, spread) = (w.answerability, ANSWERABILITY_SPREAD);
     put(Term::Answerability, weight, answerability, spread);
     if let Some(late) = late {
-        put(Term::LateOwn, w.late_own, &late.own, LATE_SPREAD);
-        put(Term::LateWindow, w.late_window, &late.window, LATE_SPREAD);
+        put(Term::LateOwn, w.late_own, &late.own, OWN_SPREAD);
+        put(Term::LateWindow, w.late_window, &late.window, WINDOW_SPREAD);
         put(
             Term::LatePrevious,
             w.late_previous,
             &late.previous,
-            LATE_SPREAD,
+            PREVIOUS_SPREAD,
         );
     }
     terms
