@@ -32,6 +32,19 @@ ENGINES: dict[str, dict[str, Any]] = {
 FOUND: dict[str, float] = {}
 
 
+def on_loopback(*, workers: int, threads: int = 1) -> Any:
+    """A Dask cluster that nobody reaches from elsewhere."""
+    import distributed
+
+    return distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=threads,
+        host="127.0.0.1",
+        dashboard_address=None,
+        worker_dashboard_address=None,
+    )
+
+
 @pytest.mark.parametrize("name", ENGINES)
 def test_a_killed_worker_changes_nothing(
     whole: Whole, stub: Config, tmp_path: Path, name: str
@@ -138,13 +151,7 @@ def test_a_named_scheduler_is_used_and_left_running(
     import distributed
 
     # Threads of one worker process: its batches are made one after the other.
-    with distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=2,
-        host="127.0.0.1",
-        dashboard_address=None,
-        worker_dashboard_address=None,
-    ) as cluster:
+    with on_loopback(workers=1, threads=2) as cluster:
         address = cluster.scheduler_address
         options: dict[str, Any] = {"engine": "dask", "scheduler": address}
         config = travelling(tmp_path)
@@ -208,16 +215,8 @@ def test_settings_of_dask_that_do_not_fit_the_address_are_refused(
 def test_a_scheduler_that_ends_is_an_error_and_what_was_done_is_kept(
     whole: Whole, stub: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import distributed
-
     monkeypatch.setattr("ebbtide.distributed.cluster._PATIENCE", 5)
-    cluster = distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        worker_dashboard_address=None,
-    )
+    cluster = on_loopback(workers=1)
 
     def end(done: int, of: int) -> None:
         if done == 2:
@@ -238,15 +237,8 @@ def test_a_cluster_without_workers_is_an_error_and_what_was_done_is_kept(
     whole: Whole, stub: Config, tmp_path: Path, from_the_start: bool
 ) -> None:
     import dask
-    import distributed
 
-    cluster = distributed.LocalCluster(
-        n_workers=0 if from_the_start else 1,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        worker_dashboard_address=None,
-    )
+    cluster = on_loopback(workers=0 if from_the_start else 1)
 
     def end(done: int, of: int) -> None:
         if done == 2:

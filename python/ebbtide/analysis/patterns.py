@@ -40,7 +40,6 @@ read it anew takes a tenth of the time to the first turn."""
 # Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
 _FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
 
-
 _made: weakref.WeakSet[LazyPattern] = weakref.WeakSet()
 
 

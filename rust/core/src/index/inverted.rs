@@ -78,9 +78,8 @@ impl Inverted {
     /// text of theirs may stay in memory. Linear in the index, however many go: deleting is
     /// rare, searching is not.
     pub fn remove(&mut self, ids: &[u64]) {
-        let gone: Vec<usize> = { ids.iter() }
-            .filter_map(|id| self.documents.binary_search(id).ok())
-            .collect();
+        let places = ids.iter().filter_map(|id| self.position(*id));
+        let gone: Vec<usize> = places.map(|at| at as usize).collect();
         let Some(first) = gone.first() else {
             return;
         };

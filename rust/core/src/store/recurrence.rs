@@ -1,7 +1,7 @@
 //! Units, episodes and facts. None of these rows holds text of a turn but the values
 //! of a fact's topics, and those go with the fact.
 
-use super::write::{THESE, keys_of};
+use super::write::THESE;
 use super::{Namespace, Store, id_of};
 use crate::error::Result;
 use crate::policy::recurrence::facts::Held;
@@ -145,9 +145,8 @@ impl Store {
         Ok(())
     }
 
-    /// Erases what stands in these turns, wherever it was gathered.
-    pub(super) fn erase_gathered_of(&self, ns: &Namespace, ids: &[InteractionId]) -> Result<()> {
-        let keys = keys_of(ns, ids);
+    /// Erases what stands in the turns of these keys ([`THESE`]), wherever it was gathered.
+    pub(super) fn erase_gathered_of(&self, ns: &Namespace, keys: &str) -> Result<()> {
         let facts =
             format!("(SELECT id FROM semantic_fact WHERE namespace = ?2 AND key IN {THESE})");
         for sql in [

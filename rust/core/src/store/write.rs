@@ -41,7 +41,7 @@ pub(super) const SAID: u64 = 1 << 39;
 pub(super) const THESE: &str = "(SELECT value FROM json_each(?1))";
 
 /// Keys of turns as SQLite reads several from one parameter.
-pub(super) fn keys_of(ns: &Namespace, ids: &[InteractionId]) -> String {
+fn keys_of(ns: &Namespace, ids: &[InteractionId]) -> String {
     let keys: Vec<i64> = ids.iter().map(|id| ns.key(*id)).collect();
     json!(keys).to_string()
 }
@@ -246,13 +246,13 @@ impl Store {
         Ok(())
     }
 
-    /// Erases turns, given in id order, from every table. Tables that are not in the order of turns are gone
-    /// through once, as far as they are of this memory.
+    /// Erases turns, given in id order, from every table. Tables that are not in the order of
+    /// turns are gone through once, as far as they are of this memory.
     pub fn erase_turns(&self, ns: &Namespace, ids: &[InteractionId]) -> Result<()> {
         self.erasures.set(self.erasures.get() + 1);
         self.erase_drawn_on(ns, ids)?;
-        self.erase_gathered_of(ns, ids)?;
         let keys = keys_of(ns, ids);
+        self.erase_gathered_of(ns, &keys)?;
         let (from, to) = ns.range();
         let external = format!(
             "DELETE FROM external WHERE namespace = ?2 AND key IN {THESE} AND external_id IN

@@ -231,8 +231,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Erases whatever may draw on erased turns, given in id order. What was still to be written goes on
-    /// without them, from the turns alone.
+    /// Erases whatever may draw on erased turns, given in id order. What was still to be
+    /// written goes on without them, from the turns alone.
     pub(super) fn erase_drawn_on(&self, ns: &Namespace, erased: &[InteractionId]) -> Result<()> {
         let gone = |t: &InteractionId| erased.binary_search(t).is_ok();
         let facts = "SELECT drawn, fact FROM wording WHERE namespace = ?1";
@@ -273,7 +273,8 @@ impl Store {
         Ok(())
     }
 
-    /// What draws on one of these turns, by its key; of the other rows only their lists of turns are read.
+    /// What draws on one of these turns, by its key; of the other rows only their lists of
+    /// turns are read.
     fn drawing_on<K>(
         &self,
         ns: &Namespace,
