@@ -5,6 +5,7 @@
 //! their own rows through the layers, and in each hand over what all rows have to see: their
 //! keys and values. What becomes of a row does not depend on who has it.
 
+use ebbtide_simd::room::Aligned;
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::process::id;
@@ -130,7 +131,7 @@ impl Desk {
 pub struct Share {
     /// The first of the layers.
     pub layer: usize,
-    pub rows: Vec<f32>,
+    pub rows: Aligned<f32>,
     pub part: Part,
 }
 
@@ -146,8 +147,8 @@ pub struct Part {
 }
 
 impl Share {
-    /// Takes the second half of a text's rows, of `width` numbers each; the first half's part.
-    pub fn half(layer: usize, rows: &mut Vec<f32>, width: usize) -> (Self, Part) {
+    /// The second half of a text's rows, of `width` numbers each; the first half's part.
+    pub fn half(layer: usize, rows: &[f32], width: usize) -> (Self, Part) {
         let count = rows.len() / width;
         let middle = (count / 2).next_multiple_of(GROUP).min(count);
         let ((to, theirs), (back, from)) = (channel(), channel());
@@ -160,7 +161,7 @@ impl Share {
         };
         let share = Self {
             layer,
-            rows: rows.split_off(middle * width),
+            rows: Aligned::from(&rows[middle * width..]),
             part: part(middle..count, back, theirs),
         };
         (share, part(0..middle, to, from))

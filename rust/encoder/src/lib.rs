@@ -10,8 +10,9 @@ mod helping;
 mod layer;
 
 use ebbtide_simd::network::{self, Norm};
+use ebbtide_simd::room::Aligned;
 use helping::{Desk, Part, Share, WORTH};
-use layer::{Layer, Room, Texts};
+use layer::{Layer, Room, Texts, groups};
 use std::fmt;
 
 /// Word pieces that go through a layer together: more of them share the way of the weights
@@ -74,14 +75,14 @@ impl Encoder {
         self.check(pieces, lengths)?;
         let _busy = self.desk.begin();
         let mut out = Vec::with_capacity(pieces.len() * self.width);
-        let mut room = Room::default();
-        let (mut rest, mut lengths) = (pieces, lengths);
-        while !lengths.is_empty() {
-            let (texts, count) = together(lengths);
+        let (mut rows, mut room) = (Aligned::default(), Room::default());
+        let mut rest = pieces;
+        for (lengths, count) in groups(lengths, TOGETHER) {
             let (now, later) = rest.split_at(count);
-            let rows = self.embed(now, &lengths[..texts]);
-            out.extend(self.pass(rows, &lengths[..texts], &mut room));
-            (rest, lengths) = (later, &lengths[texts..]);
+            self.embed(now, lengths, &mut rows);
+            self.pass(&mut rows, lengths, &mut room);
+            out.extend_from_slice(&rows);
+            rest = later;
         }
         Ok(out)
     }
@@ -99,26 +100,26 @@ impl Encoder {
                 &mut share.part,
                 &mut Room::default(),
             );
-            share.part.hand_over(share.rows);
+            share.part.hand_over(share.rows.to_vec());
         })
     }
 
     /// What becomes of rows in all layers.
-    fn pass(&self, mut rows: Vec<f32>, lengths: &[usize], room: &mut Room) -> Vec<f32> {
+    fn pass(&self, rows: &mut [f32], lengths: &[usize], room: &mut Room) {
         for (number, layer) in self.layers.iter().enumerate() {
             if let [length] = lengths
                 && *length >= WORTH
                 && let Some(helper) = self.desk.helper()
             {
-                let (share, mut part) = Share::half(number, &mut rows, self.width);
+                let (share, mut part) = Share::half(number, rows, self.width);
                 helper.send(share).expect("who offered help waits for it");
-                self.pass_part(number, &mut rows, &mut part, room);
-                rows.extend(part.handed());
-                return rows;
+                let (own, other) = rows.split_at_mut(part.own.len() * self.width);
+                self.pass_part(number, own, &mut part, room);
+                other.copy_from_slice(&part.handed());
+                return;
             }
-            layer.pass(&mut rows, Texts::Whole(lengths), room);
+            layer.pass(rows, Texts::Whole(lengths), room);
         }
-        rows
     }
 
     /// What becomes of a part of a text's rows in the layers from one on.
@@ -148,31 +149,19 @@ impl Encoder {
         }
     }
 
-    fn embed(&self, pieces: &[u32], lengths: &[usize]) -> Vec<f32> {
+    /// Rows of what the word pieces are, and where in their text.
+    fn embed(&self, pieces: &[u32], lengths: &[usize], rows: &mut Aligned<f32>) {
         let width = self.width;
+        rows.resize(pieces.len() * width);
         let places = lengths.iter().flat_map(|length| 0..*length);
-        let mut rows = Vec::with_capacity(pieces.len() * width);
-        for (piece, place) in pieces.iter().zip(places) {
+        for ((piece, place), row) in pieces.iter().zip(places).zip(rows.chunks_exact_mut(width)) {
             let word = &self.words[*piece as usize * width..][..width];
             let position = &self.positions[place * width..][..width];
-            rows.extend(word.iter().zip(position).map(|(w, p)| {
+            for ((x, w), p) in row.iter_mut().zip(word).zip(position) {
                 let steps = i16::from(*w) - i16::from(self.words_zero);
-                f32::from(steps) * self.words_scale + p
-            }));
+                *x = f32::from(steps) * self.words_scale + p;
+            }
         }
-        network::normalise(&self.input, &mut rows);
-        rows
+        network::normalise(&self.input, rows);
     }
-}
-
-/// How many of the first texts go together, and their word pieces.
-fn together(lengths: &[usize]) -> (usize, usize) {
-    let mut count = 0;
-    for (i, length) in lengths.iter().enumerate() {
-        if i > 0 && count + length > TOGETHER {
-            return (i, count);
-        }
-        count += length;
-    }
-    (lengths.len(), count)
 }

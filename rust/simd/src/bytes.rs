@@ -4,9 +4,12 @@
 //! the same: those of AVX2, AVX-VNNI, AVX-512 (VNNI), tiles (AMX) and ARM's dot products differ
 //! in speed alone.
 
+use crate::room::Aligned;
 #[cfg(target_arch = "x86_64")]
 use crate::x86::tiles::Tiles;
 use crate::{Kind, Level, Line, dispatch};
+#[cfg(not(target_arch = "x86_64"))]
+use std::ops::Range;
 
 /// Columns that are summed side by side.
 pub(crate) const PANEL: usize = 16;
@@ -14,6 +17,8 @@ pub(crate) const PANEL: usize = 16;
 pub const SIDE: usize = 2 * PANEL;
 /// Rows that stay near the processor while all columns pass by, where there are no tiles.
 const NEAR: usize = 16 * SIDE;
+/// Pieces in which a block of sums is put away while the tiles are at the next.
+const PIECES: usize = 2;
 /// Numbers of a row that are multiplied in one step.
 pub(crate) const DEPTH: usize = 4;
 /// Largest weight: the sum of two products with it still fits 16 bits, as AVX2 adds them.
@@ -77,6 +82,7 @@ impl ByteWeights {
 
     /// Calls `put` with the products of every row of `x` and the weights, block by block.
     /// It is not to multiply bytes itself: the tiles of a thread are those of one product.
+    /// Rows that begin with a line of the cache ([`Aligned`]) take less time.
     ///
     /// # Panics
     /// If `x` does not hold whole rows.
@@ -85,40 +91,75 @@ impl ByteWeights {
     }
 
     /// [`ByteWeights::multiply`] at a chosen level.
-    pub fn multiply_at(&self, level: Level, x: &[u8], mut put: impl FnMut(Block<'_>)) {
+    pub fn multiply_at(&self, level: Level, x: &[u8], put: impl FnMut(Block<'_>)) {
         let inner = self.inner;
         assert!(x.len().is_multiple_of(inner), "rows are not whole");
-        // Tiles take whole blocks: rows that fill none have zeros below them.
+        // Rows that fill no block have zeros below them.
         let whole = x.len() / (SIDE * inner) * SIDE * inner;
-        let mut last = x[whole..].to_vec();
-        if !last.is_empty() {
-            last.resize(SIDE * inner, 0);
+        let mut last = Aligned::default();
+        if whole < x.len() {
+            last.resize(SIDE * inner);
+            let (rows, below) = last.split_at_mut(x.len() - whole);
+            rows.copy_from_slice(&x[whole..]);
+            below.fill(0);
         }
-        let rows = x.len() / inner;
-        let tiles = Tiles::ready(level, self);
-        // Tiles are done with a block before the rows of the next one have come. Panels lie one
-        // behind the other and come by themselves: so one block stays, and all panels pass by.
-        let stay = if tiles.is_some() { SIDE } else { NEAR };
-        let mut sums = [[0; SIDE]; SIDE];
-        for first in (0..rows).step_by(stay) {
-            let near = first..rows.min(first + stay);
+        let rows = InBlocks {
+            whole: &x[..whole],
+            last: &last,
+            count: x.len() / inner,
+            inner,
+        };
+        match Tiles::ready(level, self) {
+            Some(tiles) => self.by_tiles(tiles, rows, put),
+            None => self.by_registers(level, rows, put),
+        }
+    }
+
+    fn by_registers(&self, level: Level, rows: InBlocks<'_>, mut put: impl FnMut(Block<'_>)) {
+        let mut sums = Line([[0; SIDE]; SIDE]);
+        for first in (0..rows.count).step_by(NEAR) {
             for column in (0..self.columns).step_by(SIDE) {
-                for row in near.clone().step_by(SIDE) {
-                    let count = SIDE.min(rows - row);
-                    let block = match count {
-                        SIDE => &x[row * inner..][..SIDE * inner],
-                        _ => &last,
-                    };
-                    match &tiles {
-                        Some(tiles) => tiles.block(self, column, block, &mut sums),
-                        None => {
-                            dispatch!(level, bytes_block(self, column, block, count, &mut sums));
-                        }
-                    }
-                    let sums = &sums[..count];
+                for row in (first..rows.count.min(first + NEAR)).step_by(SIDE) {
+                    let (x, count) = rows.block(row);
+                    dispatch!(level, bytes_block(self, column, x, count, &mut sums.0));
+                    let sums = &sums.0[..count];
                     put(Block { row, column, sums });
                 }
             }
+        }
+    }
+
+    /// Tiles are done with a block before the rows of the next one have come. Panels lie one
+    /// behind the other and come by themselves: so one block stays, and all panels pass by.
+    ///
+    /// They work beside the processor's other parts, which meanwhile put the block before where
+    /// it belongs, piece by piece: as far as it looks ahead, there is always work for both.
+    fn by_tiles(&self, mut tiles: Tiles, rows: InBlocks<'_>, mut put: impl FnMut(Block<'_>)) {
+        let steps = self.inner / Tiles::BYTES;
+        let [mut one, mut other] = [Line([[0; SIDE]; SIDE]); 2];
+        let (mut now, mut before) = (&mut one, &mut other);
+        let mut waits: Option<(usize, usize, usize)> = None;
+        for row in (0..rows.count).step_by(SIDE) {
+            let (x, count) = rows.block(row);
+            for column in (0..self.columns).step_by(SIDE) {
+                tiles.begin();
+                for piece in 0..PIECES {
+                    let part = |all: usize| all * piece / PIECES..all * (piece + 1) / PIECES;
+                    tiles.add(self, column, x, part(steps));
+                    if let Some((row, column, count)) = waits {
+                        let part = part(count);
+                        let (row, sums) = (row + part.start, &before.0[part]);
+                        put(Block { row, column, sums });
+                    }
+                }
+                tiles.end(&mut now.0);
+                std::mem::swap(&mut now, &mut before);
+                waits = Some((row, column, count));
+            }
+        }
+        if let Some((row, column, count)) = waits {
+            let sums = &before.0[..count];
+            put(Block { row, column, sums });
         }
     }
 
@@ -144,6 +185,28 @@ pub fn instructions() -> &'static str {
         Kind::Avx512 => "AVX-512 VNNI",
         #[cfg(target_arch = "aarch64")]
         Kind::Dotprod => "dotprod",
+    }
+}
+
+/// Rows of a product, block by block.
+#[derive(Clone, Copy)]
+struct InBlocks<'a> {
+    whole: &'a [u8],
+    /// The last block, if it is not whole: its rows, and zeros.
+    last: &'a [u8],
+    /// Rows of all.
+    count: usize,
+    /// Numbers of each.
+    inner: usize,
+}
+
+impl<'a> InBlocks<'a> {
+    /// The block from a row on, and how many of its rows there are.
+    fn block(&self, row: usize) -> (&'a [u8], usize) {
+        match self.whole.get(row * self.inner..(row + SIDE) * self.inner) {
+            Some(block) => (block, SIDE),
+            None => (self.last, self.count - row),
+        }
     }
 }
 
@@ -193,11 +256,21 @@ enum Tiles {}
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Tiles {
+    const BYTES: usize = 64;
+
     fn ready(_: Level, _: &ByteWeights) -> Option<Self> {
         None
     }
 
-    fn block(&self, _: &ByteWeights, _: usize, _: &[u8], _: &mut Sums) {
+    fn begin(&mut self) {
+        match *self {}
+    }
+
+    fn add(&mut self, _: &ByteWeights, _: usize, _: &[u8], _: Range<usize>) {
+        match *self {}
+    }
+
+    fn end(&mut self, _: &mut Sums) {
         match *self {}
     }
 }

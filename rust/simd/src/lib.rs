@@ -353,7 +353,6 @@ impl Question {
 }
 
 /// Bytes of a line of the cache.
-#[cfg(target_arch = "x86_64")]
 const CACHE_LINE: usize = 64;
 
 /// Asks the memory for numbers that will be read soon. Changes nothing but how long that

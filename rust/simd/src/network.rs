@@ -8,11 +8,15 @@
 
 use crate::bytes::{Block, SIDE};
 use crate::weights::{Lanes, PANEL};
-use crate::{Level, dispatch, dispatched};
+use crate::{Level, Line, dispatch, dispatched};
 use std::ops::Range;
 
 /// Sums that run side by side.
 const LANES: usize = PANEL;
+/// Numbers of a query and its keys that are multiplied in one go.
+const STRIDE: usize = 8;
+/// Rows of queries that go together, at most.
+const MOST: usize = 8;
 
 /// How sums of bytes become numbers again, column by column.
 #[derive(Debug, Clone)]
@@ -112,19 +116,19 @@ pub struct Head<'a> {
 /// Room for the numbers of one head.
 #[derive(Debug, Default)]
 pub struct Room {
-    keys: Vec<[f32; LANES]>,
-    values: Vec<[f32; HEAD]>,
-    shares: Vec<[f32; LANES]>,
+    keys: Vec<Line<[f32; LANES]>>,
+    values: Vec<Line<[f32; HEAD]>>,
+    shares: Vec<Line<[f32; LANES]>>,
 }
 
-pub(crate) use portable::attend_with;
+pub(crate) use portable::{attend_with, greater, halves};
 
 mod portable {
     // It is rounded once everywhere; what differs is how long that takes.
     #![allow(clippy::disallowed_methods)]
 
-    use super::{HEAD, Head, LANES, Lanes, Meant, Norm, Room, RowScale, SIDE};
-    use crate::ROUNDING;
+    use super::{HEAD, Head, LANES, Lanes, MOST, Meant, Norm, Room, RowScale, SIDE, STRIDE};
+    use crate::{Line, ROUNDING};
 
     /// Calls `with` for each sum of a block: what it means, and where it belongs.
     #[inline(always)]
@@ -181,30 +185,23 @@ mod portable {
                 step: (high - low) / 255.0,
                 zero,
             };
-            let (least, most) = (-zero as f32, (255 - zero) as f32);
             for (x, out) in numbers.iter().zip(out) {
-                // Not `clamp`, which has to look for what is no number.
-                let x = x * by;
-                let x = if x > least { x } else { least };
-                let x = if x < most { x } else { most };
-                *out = (whole(x) + zero) as u8;
+                *out = (whole(x * by) + zero).clamp(0, 255) as u8;
             }
         }
     }
 
-    /// The least and the greatest of the numbers and 0: as whole numbers of the same order,
-    /// whose bounds the compiler knows how to find side by side.
+    /// The least and the greatest of the numbers and 0, by their bits: those of positive numbers
+    /// have the order of whole numbers, those of negative ones the opposite and are greater
+    /// without a sign. The compiler knows how to find such bounds side by side.
     #[inline(always)]
     fn bounds(numbers: &[f32]) -> (f32, f32) {
-        let ordered = |bits: i32| bits ^ ((bits >> 31) & i32::MAX);
-        let (mut low, mut high) = (0, 0);
+        let (mut low, mut high) = ((-0.0f32).to_bits(), 0);
         for x in numbers {
-            let place = ordered(x.to_bits().cast_signed());
-            low = place.min(low);
-            high = place.max(high);
+            low = low.max(x.to_bits());
+            high = high.max(x.to_bits().cast_signed());
         }
-        let number = |place: i32| f32::from_bits(ordered(place).cast_unsigned());
-        (number(low), number(high))
+        (f32::from_bits(low), f32::from_bits(high.cast_unsigned()))
     }
 
     /// The nearest whole number to one of up to 2^22; of two, the even one.
@@ -308,7 +305,7 @@ mod portable {
 
     /// Sixteen numbers brought together: the halves with each other, until one is left.
     #[inline(always)]
-    fn halves(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
+    pub fn halves(mut lanes: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
         let mut half = LANES / 2;
         while half > 0 {
             for i in 0..half {
@@ -330,33 +327,43 @@ mod portable {
         let width = head.heads * HEAD;
         let (rows, at) = (head.rows, head.number * HEAD);
         let count = rows.len() / (3 * width);
-        let blocks = count.div_ceil(LANES);
-        room.keys.clear();
-        room.keys.resize(blocks * HEAD, [0.0; LANES]);
-        room.values.clear();
-        for (t, row) in rows.chunks_exact(3 * width).enumerate() {
-            let key = &row[width + at..][..HEAD];
-            let block = &mut room.keys[t / LANES * HEAD..][..HEAD];
-            for (numbers, x) in block.iter_mut().zip(key) {
-                numbers[t % LANES] = *x;
-            }
-            let mut value = [0.0; HEAD];
-            value.copy_from_slice(&row[2 * width + at..][..HEAD]);
-            room.values.push(value);
-        }
+        room.fill(rows, width, at);
+        let shares = &mut room.shares[..count.div_ceil(LANES) * R];
         let end = head.asking.end;
         for (first, out) in head.asking.step_by(R).zip(out.chunks_mut(R * width)) {
             let queries: [&[f32; HEAD]; R] = std::array::from_fn(|r| {
                 let row = (first + r).min(end - 1);
                 &rows[row * 3 * width + at..].as_chunks().0[0]
             });
-            room.shares.clear();
-            room.shares.resize(blocks * R, [0.0; LANES]);
-            scores::<L, R>(scale, queries, count, &room.keys, &mut room.shares);
-            let totals = exponentials::<R>(&mut room.shares);
-            let means = means::<L, R>(&room.shares, &room.values, totals);
+            scores::<L, R>(scale, queries, count, &room.keys, shares);
+            let totals = exponentials::<L, R>(shares);
+            let means = means::<L, R>(shares, &room.values[..count], totals);
             for (mean, out) in means.iter().zip(out.chunks_mut(width)) {
                 out[at..][..HEAD].copy_from_slice(mean);
+            }
+        }
+    }
+
+    impl Room {
+        /// The keys and values of one head of rows that are `3 * width` long, and room for shares.
+        /// Behind the keys may be some of a text before.
+        #[inline(always)]
+        fn fill(&mut self, rows: &[f32], width: usize, at: usize) {
+            let count = rows.len() / (3 * width);
+            let blocks = count.div_ceil(LANES);
+            if self.values.len() < blocks * LANES {
+                self.keys.resize(blocks * HEAD, Line([0.0; LANES]));
+                self.values.resize(blocks * LANES, Line([0.0; HEAD]));
+                self.shares.resize(blocks * MOST, Line([0.0; LANES]));
+            }
+            let keys = self.keys.as_chunks_mut::<HEAD>().0;
+            let slots = rows.chunks_exact(3 * width).zip(&mut self.values);
+            for (t, (row, value)) in slots.enumerate() {
+                value.0 = row[2 * width + at..].as_chunks().0[0];
+                let key = row[width + at..][..HEAD].iter();
+                for (numbers, x) in keys[t / LANES].iter_mut().zip(key) {
+                    numbers.0[t % LANES] = *x;
+                }
             }
         }
     }
@@ -368,21 +375,25 @@ mod portable {
         scale: f32,
         queries: [&[f32; HEAD]; R],
         count: usize,
-        keys: &[[f32; LANES]],
-        out: &mut [[f32; LANES]],
+        keys: &[Line<[f32; LANES]>],
+        out: &mut [Line<[f32; LANES]>],
     ) {
         let blocks = keys.as_chunks::<HEAD>().0.iter();
         for (b, (keys, out)) in blocks.zip(out.as_chunks_mut::<R>().0).enumerate() {
             let mut sums = [L::zero(); R];
-            for (k, key) in keys.iter().enumerate() {
-                let key = L::load(key);
-                for r in 0..R {
-                    sums[r] = sums[r].fused(queries[r][k], key);
+            // In strides, within which every number has a fixed place.
+            for (stride, keys) in keys.as_chunks::<STRIDE>().0.iter().enumerate() {
+                let queries = queries.map(|query| &query.as_chunks::<STRIDE>().0[stride]);
+                for (k, key) in keys.iter().enumerate() {
+                    let key = L::load(&key.0);
+                    for r in 0..R {
+                        sums[r] = sums[r].fused(queries[r][k], key);
+                    }
                 }
             }
             let there = (count - b * LANES).min(LANES);
             for (out, sums) in out.iter_mut().zip(sums) {
-                for (i, (out, sum)) in out.iter_mut().zip(sums.store()).enumerate() {
+                for (i, (out, sum)) in out.0.iter_mut().zip(sums.store()).enumerate() {
                     *out = if i < there { sum * scale } else { f32::MIN };
                 }
             }
@@ -391,38 +402,38 @@ mod portable {
 
     /// Replaces scores by exponentials of what they are below the greatest; their sums.
     #[inline(always)]
-    fn exponentials<const R: usize>(shares: &mut [[f32; LANES]]) -> [f32; R] {
+    fn exponentials<L: Lanes, const R: usize>(shares: &mut [Line<[f32; LANES]>]) -> [f32; R] {
         let mut greatest = [[f32::MIN; LANES]; R];
         for block in shares.as_chunks::<R>().0 {
             for (most, scores) in greatest.iter_mut().zip(block) {
-                for (most, x) in most.iter_mut().zip(scores) {
+                for (most, x) in most.iter_mut().zip(&scores.0) {
                     *most = greater(*most, *x);
                 }
             }
         }
-        let greatest = greatest.map(|lanes| halves(lanes, greater));
-        let mut totals = [[0.0f32; LANES]; R];
+        let greatest = greatest.map(|lanes| L::load(&lanes).greatest());
+        let mut totals = [[0.0; LANES]; R];
         for block in shares.as_chunks_mut::<R>().0 {
             for ((scores, total), most) in block.iter_mut().zip(&mut totals).zip(greatest) {
-                for (x, total) in scores.iter_mut().zip(total) {
+                for (x, total) in scores.0.iter_mut().zip(total) {
                     *x = exp(*x - most);
                     *total += *x;
                 }
             }
         }
-        totals.map(|lanes| halves(lanes, |a, b| a + b))
+        totals.map(|lanes| L::load(&lanes).total())
     }
 
     /// Not `max`, which has to look for what is no number.
     #[inline(always)]
-    fn greater(a: f32, b: f32) -> f32 {
+    pub fn greater(a: f32, b: f32) -> f32 {
         if a > b { a } else { b }
     }
 
     #[inline(always)]
     fn means<L: Lanes, const R: usize>(
-        shares: &[[f32; LANES]],
-        values: &[[f32; HEAD]],
+        shares: &[Line<[f32; LANES]>],
+        values: &[Line<[f32; HEAD]>],
         totals: [f32; R],
     ) -> [[f32; HEAD]; R] {
         let mut sums = [[L::zero(); HEAD / LANES]; R];
@@ -430,10 +441,10 @@ mod portable {
         for (shares, values) in blocks.zip(values.chunks(LANES)) {
             for (t, value) in values.iter().enumerate() {
                 let halves: [L; HEAD / LANES] =
-                    std::array::from_fn(|h| L::load(&value.as_chunks().0[h]));
+                    std::array::from_fn(|h| L::load(&value.0.as_chunks().0[h]));
                 for r in 0..R {
                     for h in 0..HEAD / LANES {
-                        sums[r][h] = sums[r][h].fused(shares[r][t], halves[h]);
+                        sums[r][h] = sums[r][h].fused(shares[r].0[t], halves[h]);
                     }
                 }
             }

@@ -1,10 +1,66 @@
-//! Room for long rows of numbers that are read from end to end.
+//! Room for rows of numbers: in large pages where they are long, at lines of the cache where
+//! wide registers and tiles read them.
 //!
-//! Where the system is asked for it, it maps them in large pages (Linux: 2 MiB instead of
+//! Where the system is asked for it, it maps long rows in large pages (Linux: 2 MiB instead of
 //! 4 KiB), so that the processor need not look up an address every few rows. Nothing depends
 //! on whether it does.
 
 #![allow(unsafe_code)]
+
+use crate::CACHE_LINE;
+use std::ops::{Deref, DerefMut};
+
+/// Numbers of which the first begins a line of the cache: a load of a whole line from there
+/// never takes two.
+#[derive(Debug, Default)]
+pub struct Aligned<T> {
+    /// With room for a line more.
+    numbers: Vec<T>,
+    from: usize,
+    count: usize,
+}
+
+impl<T: Copy + Default> Aligned<T> {
+    /// Room for so many numbers, which are anything.
+    pub fn resize(&mut self, count: usize) {
+        let needed = count + CACHE_LINE / size_of::<T>();
+        if self.numbers.len() < needed {
+            self.numbers.clear();
+            self.numbers.resize(needed, T::default());
+        }
+        let from = self.numbers.as_ptr().align_offset(CACHE_LINE);
+        // There may be no such place, if not on any processor that is known.
+        self.from = if from.saturating_add(count) <= self.numbers.len() {
+            from
+        } else {
+            0
+        };
+        self.count = count;
+    }
+}
+
+impl<T: Copy + Default> From<&[T]> for Aligned<T> {
+    fn from(numbers: &[T]) -> Self {
+        let mut aligned = Self::default();
+        aligned.resize(numbers.len());
+        aligned.copy_from_slice(numbers);
+        aligned
+    }
+}
+
+impl<T> Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.numbers[self.from..][..self.count]
+    }
+}
+
+impl<T> DerefMut for Aligned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.numbers[self.from..][..self.count]
+    }
+}
 
 /// Bytes from which on large pages are asked for: a part of one that is not used is lost.
 const LARGE: usize = 16 << 20;
@@ -47,6 +103,20 @@ fn in_large_pages<T>(_: &mut Vec<T>) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aligned_numbers_begin_a_line() {
+        let mut numbers = Aligned::<f32>::default();
+        assert!(numbers.is_empty());
+        for count in [0, 1, 15, 16, 17, 3, 1_000] {
+            numbers.resize(count);
+            assert_eq!(numbers.len(), count);
+            assert_eq!(numbers.as_ptr() as usize % CACHE_LINE, 0);
+            numbers.fill(1.0);
+        }
+        let bytes: Vec<u8> = (0..100).collect();
+        assert_eq!(&*Aligned::from(&bytes[3..]), &bytes[3..]);
+    }
 
     #[test]
     fn what_was_there_stays_while_the_room_grows() {

@@ -5,6 +5,7 @@
 //! cannot, by a slow function. So a row's result is the same bits on every processor, and does
 //! not depend on the rows that it is multiplied with.
 
+use crate::network::{greater, halves};
 use crate::{Level, dispatch};
 
 /// Columns that are summed side by side.
@@ -118,6 +119,18 @@ pub(crate) trait Lanes: Copy {
     fn fused(self, a: f32, step: Self) -> Self;
     /// The numbers.
     fn store(self) -> [f32; PANEL];
+
+    /// Their sum: of the halves with each other, until one is left.
+    #[inline(always)]
+    fn total(self) -> f32 {
+        halves(self.store(), |a, b| a + b)
+    }
+
+    /// The greatest.
+    #[inline(always)]
+    fn greatest(self) -> f32 {
+        halves(self.store(), greater)
+    }
 }
 
 impl Lanes for [f32; PANEL] {

@@ -9,11 +9,12 @@ use crate::{Kind, Level};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// Rows of a tile, and bytes of each.
 const ROWS: usize = 16;
-const BYTES: usize = 64;
+const BYTES: usize = Tiles::BYTES;
 
 /// Whether this process may use tiles.
 pub fn allowed() -> bool {
@@ -74,6 +75,9 @@ static SHAPE: Shape = {
 pub struct Tiles(PhantomData<*const ()>);
 
 impl Tiles {
+    /// Bytes of a row of a tile: what is multiplied in a step.
+    pub const BYTES: usize = 64;
+
     /// Makes them ready where the weights fill whole ones and the processor has any.
     pub fn ready(level: Level, weights: &ByteWeights) -> Option<Self> {
         let whole = weights.inner.is_multiple_of(BYTES);
@@ -85,20 +89,33 @@ impl Tiles {
         Some(Self(PhantomData))
     }
 
-    /// The columns of two panels, of the rows of a block.
-    pub fn block(&self, weights: &ByteWeights, column: usize, x: &[u8], sums: &mut Sums) {
-        let inner = weights.inner;
-        let (left, right) = weights.panels_at(column);
-        assert!(x.len() == SIDE * inner && inner > 0 && inner.is_multiple_of(BYTES));
-        // SAFETY: tiles are ready. Read are 32 rows of `inner` bytes from `x`, and of both panels
-        // `inner / 64` tiles of 1,024 bytes, which is what they have; written are the 32 rows of 32
-        // sums. The tiles are nobody else's.
+    /// Sums nothing yet.
+    pub fn begin(&mut self) {
+        // SAFETY: tiles are ready, and nobody else's; so below.
         unsafe {
             asm!(
                 "tilezero tmm0",
                 "tilezero tmm1",
                 "tilezero tmm2",
                 "tilezero tmm3",
+                options(nostack, nomem),
+            );
+        }
+    }
+
+    /// Adds some steps, of a tile's bytes each, of the products of a block's rows and two panels.
+    pub fn add(&mut self, weights: &ByteWeights, column: usize, x: &[u8], steps: Range<usize>) {
+        let inner = weights.inner;
+        let (left, right) = weights.panels_at(column);
+        assert!(x.len() == SIDE * inner && steps.end * BYTES <= inner);
+        if steps.is_empty() {
+            return;
+        }
+        let (lines, from) = (ROWS * steps.start, BYTES * steps.start);
+        // SAFETY: read are of 32 rows of `inner` bytes in `x`, and of both panels' `inner / 64`
+        // tiles of 1,024 bytes, those of the steps.
+        unsafe {
+            asm!(
                 "2:",
                 "tileloadd tmm4, [{upper} + {row}]",
                 "tileloadd tmm6, [{left} + {line}]",
@@ -114,17 +131,27 @@ impl Tiles {
                 "add {right}, 1024",
                 "dec {tiles}",
                 "jnz 2b",
+                upper = inout(reg) x.as_ptr().add(from) => _,
+                lower = inout(reg) x.as_ptr().add(ROWS * inner + from) => _,
+                row = in(reg) inner,
+                left = inout(reg) left.as_ptr().add(lines) => _,
+                right = inout(reg) right.as_ptr().add(lines) => _,
+                line = in(reg) BYTES,
+                tiles = inout(reg) steps.len() => _,
+                options(nostack, readonly),
+            );
+        }
+    }
+
+    /// What was summed since [`Tiles::begin`].
+    pub fn end(&mut self, sums: &mut Sums) {
+        // SAFETY: written are the 32 rows of 32 sums.
+        unsafe {
+            asm!(
                 "tilestored [{above} + {out}], tmm0",
                 "tilestored [{above} + {out} + 64], tmm1",
                 "tilestored [{below} + {out}], tmm2",
                 "tilestored [{below} + {out} + 64], tmm3",
-                upper = inout(reg) x.as_ptr() => _,
-                lower = inout(reg) x.as_ptr().add(ROWS * inner) => _,
-                row = in(reg) inner,
-                left = inout(reg) left.as_ptr() => _,
-                right = inout(reg) right.as_ptr() => _,
-                line = in(reg) BYTES,
-                tiles = inout(reg) inner / BYTES => _,
                 above = in(reg) sums.as_mut_ptr(),
                 below = in(reg) sums.as_mut_ptr().add(ROWS),
                 out = in(reg) size_of::<[i32; SIDE]>(),

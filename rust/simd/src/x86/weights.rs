@@ -82,7 +82,42 @@ impl Lanes for Two {
         }
         out
     }
+
+    #[inline(always)]
+    fn total(self) -> f32 {
+        // SAFETY: as for `zero`.
+        unsafe { total(_mm256_add_ps(self.0, self.1)) }
+    }
+
+    #[inline(always)]
+    fn greatest(self) -> f32 {
+        // SAFETY: as for `zero`.
+        unsafe { greatest(_mm256_max_ps(self.0, self.1)) }
+    }
 }
+
+/// Makes a function that brings eight numbers together: the halves with each other, until one
+/// is left.
+macro_rules! together {
+    ($(#[$doc:meta])* $name:ident, $with:ident) => {
+        $(#[$doc])*
+        #[inline]
+        #[target_feature(enable = "avx")]
+        fn $name(lanes: __m256) -> f32 {
+            let four = $with(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps::<1>(lanes));
+            let two = $with(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32($with(two, _mm_movehdup_ps(two)))
+        }
+    };
+}
+together!(
+    /// Their sum.
+    total, _mm_add_ps
+);
+together!(
+    /// The greatest.
+    greatest, _mm_max_ps
+);
 
 impl Lanes for One {
     #[inline(always)]
@@ -109,5 +144,26 @@ impl Lanes for One {
         // SAFETY: sixteen writable numbers; the store asks for no alignment.
         unsafe { _mm512_storeu_ps(out.as_mut_ptr(), self.0) };
         out
+    }
+
+    #[inline(always)]
+    fn total(self) -> f32 {
+        // SAFETY: as for `zero`.
+        unsafe { self.halves().total() }
+    }
+
+    #[inline(always)]
+    fn greatest(self) -> f32 {
+        // SAFETY: as for `zero`.
+        unsafe { self.halves().greatest() }
+    }
+}
+
+impl One {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn halves(self) -> Two {
+        let high = _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0));
+        Two(_mm512_castps512_ps256(self.0), _mm256_castpd_ps(high))
     }
 }
