@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["for_matching", "nfc_lower", "word_set"]
+__all__ = ["folded", "for_matching", "nfc_lower", "word_set"]
 
 _SINGLE_QUOTES = "‘’‚‛ʼʹ′´＇"
 _DOUBLE_QUOTES = "“”„‟«»″＂"
@@ -25,6 +25,9 @@ _TABLE = {
     **{ord(character): "-" for character in _HYPHENS},
     **{ord(character): " " for character in _SPACES},
 }
+
+# Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
+_FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
 
 _LONGEST_WORD = 200
 _LONGEST_RUN = 400
@@ -59,6 +62,11 @@ def _shortened(run: re.Match[str]) -> str:
         return run.group()
     pieces = run.group().translate(_SEPARATORS).split(" ")
     return " ".join(piece[:_LONGEST_WORD].ljust(len(piece)) for piece in pieces)
+
+
+def folded(text: str) -> str:
+    """In lower case, with what ``re.IGNORECASE`` takes for an ASCII letter as that letter."""
+    return text.lower() if text.isascii() else text.translate(_FOLDED).lower()
 
 
 def nfc_lower(text: str) -> str:

@@ -2,7 +2,7 @@
 
 A turn is read with some two hundred patterns, and nearly all of them fail. Most need certain
 words to match at all ("replaced" and "with" for "replaced ... with"), and whether a text
-holds any of a pattern's words is a set operation. Compiling them all would take longer than
+holds them is one comparison (:mod:`~.needs`). Compiling them all would take longer than
 anything else on the way to the first turn.
 """
 
@@ -11,13 +11,15 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import operator
 import re
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from ebbtide.analysis.triggers import ALWAYS, BEGINNING, DIGIT, ENDING, OPEN, triggers
+from ebbtide.analysis.needs import bits_of, number
+from ebbtide.analysis.triggers import triggers
 
 __all__ = [
     "READ_OFF",
@@ -26,19 +28,14 @@ __all__ = [
     "LazyPattern",
     "PatternList",
     "compile_all",
-    "folded",
     "guarded",
     "key_of",
     "lazy",
-    "pieces_of",
 ]
 
 READ_OFF = Path(__file__).with_name("triggers.json")
 """What is read off the patterns of this package, written by scripts/pattern_triggers.py: to
 read it anew takes a tenth of the time to the first turn."""
-
-# Letters that equal an ASCII one under re.IGNORECASE, which str.lower does not tell.
-_FOLDED = str.maketrans({"ſ": "s", "İ": "i", "ı": "i", "\u212a": "k"})
 
 _made: weakref.WeakSet[LazyPattern] = weakref.WeakSet()
 
@@ -102,44 +99,42 @@ class GuardedPattern:
     Attributes:
         lazy: The pattern, compiled when a text first has such pieces.
         needs: Sets of pieces, of each of which a text has one; ``{""}`` where none are known.
+        bits: The bits of the sets.
     """
 
-    __slots__ = ("lazy", "needs")
+    __slots__ = ("bits", "lazy", "needs")
 
     def __init__(self, source: str, flags: int = 0) -> None:
         """Read the pieces off a pattern."""
         self.lazy = LazyPattern(source, flags)
         known = _read_off().get(key_of(source, flags))
         self.needs = triggers(source, flags) if known is None else known
+        self.bits = functools.reduce(operator.or_, map(number, self.needs))
 
     @property
     def pattern(self) -> re.Pattern[str]:
         """The compiled pattern."""
         return self.lazy.pattern
 
-    def may_match(self, pieces: Set[str]) -> bool:
-        """Whether a text of these pieces may match."""
-        # As a generator it would take three times as long.
-        for needed in self.needs:  # noqa: SIM110
-            if needed.isdisjoint(pieces):
-                return False
-        return True
+    def may_match(self, text: str) -> bool:
+        """Whether a text has what is needed."""
+        return bits_of(text) & self.bits == self.bits
 
     def search(self, text: str) -> re.Match[str] | None:
         """As that of ``re.Pattern``."""
-        return self.lazy.pattern.search(text) if self.may_match(pieces_of(text)) else None
+        return self.lazy.pattern.search(text) if self.may_match(text) else None
 
     def match(self, text: str) -> re.Match[str] | None:
         """As that of ``re.Pattern``."""
-        return self.lazy.pattern.match(text) if self.may_match(pieces_of(text)) else None
+        return self.lazy.pattern.match(text) if self.may_match(text) else None
 
     def finditer(self, text: str) -> Iterable[re.Match[str]]:
         """As that of ``re.Pattern``."""
-        return self.lazy.pattern.finditer(text) if self.may_match(pieces_of(text)) else ()
+        return self.lazy.pattern.finditer(text) if self.may_match(text) else ()
 
     def sub(self, made: str | Callable[[re.Match[str]], str], text: str) -> str:
         """As that of ``re.Pattern``."""
-        return self.lazy.pattern.sub(made, text) if self.may_match(pieces_of(text)) else text
+        return self.lazy.pattern.sub(made, text) if self.may_match(text) else text
 
 
 class PatternList:
@@ -149,28 +144,33 @@ class PatternList:
         rules: The names and their patterns, in order.
     """
 
-    __slots__ = ("_by_piece", "_pieces", "rules")
+    __slots__ = ("_bits", "_by_bit", "_unguarded", "rules")
 
     def __init__(self, rules: Iterable[tuple[str, GuardedPattern]]) -> None:
-        """Note for each piece whose it is."""
+        """Note for each set of pieces whose it is."""
         self.rules = tuple(rules)
-        by_piece: dict[str, list[int]] = {}
-        for number, (_, rule) in enumerate(self.rules):
-            for piece in sorted(rule.needs[0]):
-                by_piece.setdefault(piece, []).append(number)
-        self._by_piece = by_piece
-        self._pieces = frozenset(by_piece)
+        self._unguarded: list[int] = []
+        self._by_bit: dict[int, list[int]] = {}
+        for place, (_, rule) in enumerate(self.rules):
+            bit = number(rule.needs[0])
+            (self._by_bit.setdefault(bit, []) if bit else self._unguarded).append(place)
+        self._bits = functools.reduce(operator.or_, self._by_bit, 0)
 
     def matches(self, text: str) -> list[tuple[str, re.Match[str]]]:
         """Each rule's first match, in the order of the rules."""
-        pieces = pieces_of(text)
+        bits = bits_of(text)
+        met = bits & self._bits
         matches: list[tuple[str, re.Match[str]]] = []
-        if self._pieces.isdisjoint(pieces):
+        if not met and not self._unguarded:
             return matches
-        found = self._pieces & pieces
-        for number in sorted({number for piece in found for number in self._by_piece[piece]}):
-            name, rule = self.rules[number]
-            match = rule.pattern.search(text) if rule.may_match(pieces) else None
+        places = [*self._unguarded]
+        while met:
+            lowest = met & -met
+            places += self._by_bit[lowest]
+            met ^= lowest
+        for place in sorted(places):
+            name, rule = self.rules[place]
+            match = rule.pattern.search(text) if bits & rule.bits == rule.bits else None
             if match is not None:
                 matches.append((name, match))
         return matches
@@ -183,16 +183,16 @@ class AnyOf:
         patterns: The patterns.
     """
 
-    __slots__ = ("_needs", "patterns")
+    __slots__ = ("_bits", "patterns")
 
     def __init__(self, *patterns: GuardedPattern) -> None:
         """Note what any of them needs."""
         self.patterns = patterns
-        self._needs = frozenset().union(*(pattern.needs[0] for pattern in patterns))
+        self._bits = number(frozenset().union(*(pattern.needs[0] for pattern in patterns)))
 
     def may_match(self, text: str) -> bool:
         """Whether a text has what one of them needs."""
-        return not self._needs.isdisjoint(pieces_of(text))
+        return bits_of(text) & self._bits == self._bits
 
 
 def key_of(pattern: str, flags: int) -> str:
@@ -214,31 +214,3 @@ def guarded(pattern: str, flags: int = 0) -> GuardedPattern:
 def lazy(pattern: str, flags: int = 0) -> LazyPattern:
     """A pattern to be compiled later; the arguments are those of ``re.compile``."""
     return LazyPattern(pattern, flags)
-
-
-def folded(text: str) -> str:
-    """In lower case, with what ``re.IGNORECASE`` takes for an ASCII letter as that letter."""
-    return text.lower() if text.isascii() else text.translate(_FOLDED).lower()
-
-
-_WORDS_AND_MARKS = re.compile(r"\w+|[^\w\s]")
-_DIGIT = re.compile(r"\d")
-
-
-# One clause is read by all patterns before the next one is.
-@functools.lru_cache(maxsize=32)
-def pieces_of(text: str) -> Set[str]:
-    """The pieces of a text, as :func:`~ebbtide.analysis.triggers.triggers` names them, and ``""``.
-
-    Words, lower case, their beginnings and endings, and the marks between them.
-    """
-    lower = folded(text)
-    found = set(_WORDS_AND_MARKS.findall(lower))
-    pieces = found | ALWAYS
-    pieces.update([piece[:BEGINNING] + OPEN for piece in found])
-    pieces.update([OPEN + piece[-ENDING:] for piece in found])
-    if not lower.isascii():
-        pieces.update([letter for letter in lower if letter > "\x7f"])
-    if _DIGIT.search("".join([piece for piece in found if not piece.isalpha()])):
-        pieces.add(DIGIT)
-    return pieces

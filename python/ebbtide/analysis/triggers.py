@@ -196,7 +196,7 @@ class _Sequence:
 def _is_plain(code: int) -> bool:
     """Whether ``str.lower`` tells all that equals a character where case is ignored.
 
-    So it is of ASCII (``patterns.folded`` sees to the rest), of the letters of Latin-1, and
+    So it is of ASCII (``normalise.folded`` sees to the rest), of the letters of Latin-1, and
     of what has no case.
     """
     letter = chr(code)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
+from ebbtide.analysis.needs import bits_of, number
 from ebbtide.analysis.normalise import nfc_lower, word_set
-from ebbtide.analysis.patterns import guarded, lazy, pieces_of
+from ebbtide.analysis.patterns import guarded, lazy
 from ebbtide.analysis.signals.claim_limits import fronted, limited, limits
 from ebbtide.analysis.signals.claim_parts import MANY, UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal, sort_of
@@ -118,8 +119,8 @@ _LINE = guarded(
     rf"(?P<value>(?i:{VALUE}))(?P<tail>)\W*$"
 )
 # Each is about one of the nouns, of which "due-date" is the only one of two words.
-_NOUNS = frozenset(
-    form for noun in (_NUMERIC | _NAMING) - {"due-date"} for form in (noun, f"{noun}s")
+_A_NOUN = number(
+    frozenset(form for noun in (_NUMERIC | _NAMING) - {"due-date"} for form in (noun, f"{noun}s"))
 )
 _NOT_OLD = re.compile(
     r"^\s*,?\s*(?i:(?:and )?not|instead of|rather than"
@@ -253,7 +254,7 @@ def of_sort(identity: str, value: str) -> str:
 
 def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """Values of named settings, with the value they replace where the clause names it."""
-    if _NOUNS.isdisjoint(pieces_of(clause.text)):
+    if not bits_of(clause.text) & _A_NOUN:
         return
     match = _SETTING.search(clause.text)
     if match:

@@ -6,8 +6,7 @@ import re
 from datetime import date, datetime
 
 from ebbtide.analysis.facts import TimeExpression
-from ebbtide.analysis.normalise import word_set
-from ebbtide.analysis.patterns import folded
+from ebbtide.analysis.normalise import folded, word_set
 from ebbtide.analysis.temporal.atoms import Atom, calendar_atoms
 from ebbtide.analysis.temporal.compose import compose, narrative_atoms
 from ebbtide.analysis.temporal.relative import relative_atoms
