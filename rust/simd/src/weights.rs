@@ -6,7 +6,7 @@
 //! not depend on the rows that it is multiplied with.
 
 use crate::network::{greater, halves};
-use crate::{Level, dispatch};
+use crate::{Level, Line, dispatch};
 
 /// Columns that are summed side by side.
 pub(crate) const PANEL: usize = 16;
@@ -21,7 +21,7 @@ pub struct Weights {
     inner: usize,
     columns: usize,
     /// For each panel of columns, for each step of the inner dimension, its numbers.
-    panels: Vec<[f32; PANEL]>,
+    panels: Vec<Line<[f32; PANEL]>>,
 }
 
 impl Weights {
@@ -32,11 +32,11 @@ impl Weights {
     pub fn new(rows: &[f32], inner: usize) -> Self {
         assert!(rows.len().is_multiple_of(inner), "rows are not whole");
         let columns = rows.len() / inner;
-        let mut panels = vec![[0.0; PANEL]; columns.div_ceil(PANEL) * inner];
+        let mut panels = vec![Line([0.0; PANEL]); columns.div_ceil(PANEL) * inner];
         for (c, row) in rows.chunks_exact(inner).enumerate() {
             let panel = &mut panels[c / PANEL * inner..];
             for (step, x) in panel.iter_mut().zip(row) {
-                step[c % PANEL] = *x;
+                step.0[c % PANEL] = *x;
             }
         }
         Self {
@@ -192,7 +192,7 @@ pub(crate) fn multiply_with<L: Lanes, const P: usize>(
 /// A few rows by `P` panels.
 #[inline(always)]
 fn rows<L: Lanes, const P: usize>(
-    panels: &[[f32; PANEL]],
+    panels: &[Line<[f32; PANEL]>],
     inner: usize,
     x: Rows<'_>,
     few: usize,
@@ -211,17 +211,17 @@ fn rows<L: Lanes, const P: usize>(
 /// `R` rows by `P` panels.
 #[inline(always)]
 fn block<L: Lanes, const R: usize, const P: usize>(
-    panels: &[[f32; PANEL]],
+    panels: &[Line<[f32; PANEL]>],
     inner: usize,
     x: Rows<'_>,
     put: &mut impl FnMut(usize, usize, [f32; PANEL]),
 ) {
     // Slices of one length: the steps below need no check.
     let rows: [&[f32]; R] = std::array::from_fn(|r| &x.from(r).numbers[..inner]);
-    let panels: [&[[f32; PANEL]]; P] = std::array::from_fn(|p| &panels[p * inner..][..inner]);
+    let panels: [&[Line<[f32; PANEL]>]; P] = std::array::from_fn(|p| &panels[p * inner..][..inner]);
     let mut sums = [[L::zero(); P]; R];
     for k in 0..inner {
-        let steps: [L; P] = std::array::from_fn(|p| L::load(&panels[p][k]));
+        let steps: [L; P] = std::array::from_fn(|p| L::load(&panels[p][k].0));
         for r in 0..R {
             for p in 0..P {
                 sums[r][p] = sums[r][p].fused(rows[r][k], steps[p]);
