@@ -12,6 +12,7 @@ from ebbtide.errors import NotFoundError
 from ebbtide.inputs import checked_text, positive, turn_named, turns_asked
 from ebbtide.observing import observed
 from ebbtide.opened import PAGE
+from ebbtide.threads import in_passing
 from ebbtide.types import Episode, Fact, RenderedContext, RetrievedEvidence, Turn
 
 if TYPE_CHECKING:
@@ -337,9 +338,20 @@ class Reading:
         """Number of stored turns."""
         return self._handle.len()
 
-    def warm_up(self) -> None:
-        """Load the models and compile the rules now rather than at the first turns."""
-        self._analyser.warm_up()
+    def warm_up(self, *, wait: bool = True) -> None:
+        """Load the models and compile the rules now rather than at the first turns.
+
+        Args:
+            wait: False returns at once and does it in a thread meanwhile; what goes wrong
+                there is told by the first turn or question.
+
+        Raises:
+            ConfigError: If a model is not installed.
+        """
+        if wait:
+            self._analyser.warm_up()
+        else:
+            in_passing(self._analyser.warm_up)
 
     def _resolve(self, interaction_id: int | str | None, external_id: str | None) -> int:
         named = turn_named(interaction_id, external_id)

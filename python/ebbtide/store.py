@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from ebbtide.errors import InputError
 from ebbtide.memory import Memory
 from ebbtide.observing import scrubbed
 from ebbtide.opened import open_handle, settings_of
+from ebbtide.threads import in_passing
 from ebbtide.types import Finding
 
 if TYPE_CHECKING:
@@ -130,6 +131,26 @@ class Store(Closing):
         # A fork has a copy of the lock, maybe taken by a thread that it does not have;
         # what it asks for is refused by the handle.
         return self._lock if os.getpid() == self._process else nullcontext()
+
+    def warm_up(self, *, wait: bool = True) -> None:
+        """Load the models that its memories share, as :meth:`Memory.warm_up` does.
+
+        Args:
+            wait: False returns at once and does it in a thread meanwhile.
+
+        Raises:
+            ConfigError: If a model is not installed.
+        """
+        from ebbtide.analysis.analyser import Analyser
+
+        def load() -> None:
+            with closing(Analyser(self._config["nlp"], embedder=self._config.embedder)) as analyser:
+                analyser.warm_up()
+
+        if wait:
+            load()
+        else:
+            in_passing(load)
 
     def release(self, namespace: str) -> None:
         """Close one memory and free what it holds; :meth:`memory` opens it anew."""

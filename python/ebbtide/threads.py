@@ -7,11 +7,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["amid_work", "awaited", "submitted", "when_told_to_end"]
+__all__ = ["amid_work", "awaited", "in_passing", "submitted", "when_told_to_end"]
 
 _AT_WORK = ("analysis", "ann", "llm", "observing", "pipeline", "telemetry", "writing")
 """What takes locks that the threads behind a memory need, too, or calls what does."""
@@ -60,6 +60,21 @@ async def awaited(work: Callable[[], _R], executor: Executor | None = None) -> _
     finally:
         if executor is None:
             pool.shutdown(wait=False)
+
+
+def in_passing(work: Callable[[], object]) -> None:
+    """Begin what somebody will need, in a thread of its own.
+
+    What goes wrong there goes wrong again, and is told, where it is needed; so does a thread
+    that the system does not give.
+    """
+
+    def quietly() -> None:
+        with suppress(Exception):
+            work()
+
+    with suppress(RuntimeError):
+        threading.Thread(target=quietly, name="ebbtide-in-passing").start()
 
 
 def amid_work() -> bool:

@@ -361,3 +361,17 @@ def test_the_command(store_path: Path) -> None:
     nothing = subprocess.run(COMMAND, capture_output=True, text=True, timeout=60)
     assert nothing.returncode == 2
     assert "--store" in nothing.stderr
+
+
+def test_models_are_loaded_at_the_start_unless_that_is_not_wanted(
+    store_path: Path, stub: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed: list[bool] = []
+    monkeypatch.setattr(Store, "warm_up", lambda self, *, wait: warmed.append(wait))
+    with serving(Settings(store_path)):
+        assert warmed == [False]
+    with serving(Settings(store_path, warm_up=False)):
+        pass
+    with serving(Settings(store_path, config=stub)):  # an embedder of one's own is left alone
+        pass
+    assert warmed == [False]

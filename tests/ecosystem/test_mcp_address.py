@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ebbtide import Memory
 from ebbtide.cli import main
 
 
@@ -51,3 +52,16 @@ def test_it_says_where_it_serves_once_clients_can_connect(
         assert process.wait(60) == status
     # A store that was closed has no log beside it.
     assert not store_path.with_name(f"{store_path.name}-wal").exists()
+
+
+@pytest.mark.parametrize(("flags", "warmed"), [([], [False]), (["--no-warm-up"], [])])
+def test_models_are_loaded_beside_the_first_messages(
+    store_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], warmed: list[bool]
+) -> None:
+    calls: list[bool] = []
+    monkeypatch.setattr(Memory, "warm_up", lambda self, *, wait: calls.append(wait))
+    monkeypatch.setattr("ebbtide.mcp.serve", lambda memory, **options: None)
+    with pytest.raises(SystemExit) as ended:
+        main(["mcp", "--store", str(store_path), *flags])
+    assert ended.value.code in (0, None)
+    assert calls == warmed

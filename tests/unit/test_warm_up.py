@@ -5,17 +5,35 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ebbtide import Config, Memory
+from ebbtide.errors import ConfigError
+from ebbtide.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 READ = """
-import json, sys
+import json, sys, threading
 from ebbtide import Memory
 from ebbtide.analysis.patterns import _made
 
 def ready():
-    return [sorted(sys.modules), sum(p._compiled is None for p in _made), len(_made)]
+    return [sorted(sys.modules), sum(p()._compiled is None for p in _made), len(_made)]
 
 with Memory.in_memory() as memory:
-    memory.warm_up()
+    memory.warm_up(wait=WAIT)
+    for thread in threading.enumerate():
+        if thread.name == "ebbtide-in-passing":
+            thread.join()
     before = ready()
     for text in (
         "My port is 8080.",
@@ -30,9 +48,43 @@ with Memory.in_memory() as memory:
 """
 
 
-def test_nothing_is_imported_or_compiled_after_it() -> None:
-    out = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("wait", [True, False])
+def test_nothing_is_imported_or_compiled_after_it(wait: bool) -> None:
+    words = [sys.executable, "-c", READ.replace("WAIT", str(wait))]
+    out = subprocess.run(words, capture_output=True, text=True, check=True)
     before, after = json.loads(out.stdout)
     assert before[1] == 0
     assert before[2] > 200
     assert after == before
+
+
+def test_what_goes_wrong_beside_is_told_by_who_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").touch()  # there, and none
+    (tmp_path / "tokenizer.json").touch()
+    config = Config().replace(nlp={"model_name": str(tmp_path)})
+    with Store.open(tmp_path / "m.db", config=config) as store:
+        store.warm_up(wait=False)
+        with pytest.raises(ConfigError):
+            store.warm_up()
+
+
+class Counting:
+    """An embedder that knows how often it was asked."""
+
+    dimension = 384
+    fingerprint = "counting"
+    calls = 0
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += 1
+        return np.ones((len(texts), self.dimension), np.float32)
+
+
+def test_an_embedder_of_ones_own_is_asked_too() -> None:
+    embedder = Counting()
+    with Memory.in_memory(config=Config().with_embedder(embedder)) as memory:
+        memory.warm_up(wait=False)
+        for thread in threading.enumerate():
+            if thread.name == "ebbtide-in-passing":
+                thread.join()
+    assert embedder.calls > 0

@@ -37,13 +37,16 @@ READ_OFF = Path(__file__).with_name("triggers.json")
 """What is read off the patterns of this package, written by scripts/pattern_triggers.py: to
 read it anew takes a tenth of the time to the first turn."""
 
-_made: weakref.WeakSet[LazyPattern] = weakref.WeakSet()
+_made: list[weakref.ref[LazyPattern]] = []
+"""Every pattern; in a list, which may be added to while another thread goes through it."""
 
 
 def compile_all() -> None:
     """Compile every pattern that was made, so that no turn has to wait for it."""
-    for made in list(_made):
-        made.pattern  # noqa: B018
+    for kept in _made:
+        made = kept()
+        if made is not None:
+            made.pattern  # noqa: B018
 
 
 class LazyPattern:
@@ -58,7 +61,7 @@ class LazyPattern:
 
     def __init__(self, source: str, flags: int = 0) -> None:
         """Keep a pattern; nothing is compiled yet."""
-        _made.add(self)
+        _made.append(weakref.ref(self))
         self.source = source
         self.flags = flags
         self._compiled: re.Pattern[str] | None = None

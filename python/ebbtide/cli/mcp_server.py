@@ -55,6 +55,9 @@ def mcp(
     token_file: Annotated[
         Path | None, typer.Option("--token-file", help="File with the daemon's token.")
     ] = None,
+    warm_up: Annotated[
+        bool, typer.Option(help="Load the models at the start, beside the client's first messages.")
+    ] = True,
     config: ConfigOption = None,
 ) -> None:
     """Serve a memory to clients of the Model Context Protocol (MCP).
@@ -65,6 +68,7 @@ def mcp(
     """
     from ebbtide.daemon.guard import is_loopback
     from ebbtide.mcp import serve
+    from ebbtide.memory import Memory
 
     if http and not is_loopback(host):
         stderr().print(f"note: {host} is no loopback address, and the server asks nobody who it is")
@@ -75,6 +79,8 @@ def mcp(
         def say() -> None:
             stderr().print(where, soft_wrap=True)
 
+        if warm_up and isinstance(memory, Memory):
+            memory.warm_up(wait=False)
         with nullcontext() if http else _leaving(memory):
             serve(memory, http=http, host=host, port=port, read_only=read_only, ready=say)
 

@@ -48,6 +48,10 @@ def serve(
     max_body: Annotated[
         int, typer.Option("--max-body", min=1024, help="Most bytes of a request's body.")
     ] = 8 * 2**20,
+    warm_up: Annotated[
+        bool,
+        typer.Option(help="Load the models at the start, beside the first requests."),
+    ] = True,
     openapi: Annotated[
         bool, typer.Option("--openapi", help="Print the OpenAPI description and end.")
     ] = False,
@@ -77,6 +81,7 @@ def serve(
             port=port,
             token_file=token_file,
             max_body=max_body,
+            warm_up=warm_up,
         )
     )
     daemon.run(lambda address: _say(store, address, token_file))

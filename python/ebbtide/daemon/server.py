@@ -45,6 +45,8 @@ class Settings:
         token_file: Holds the token. Over a port there is one in any case, in a file
             beside the store; over a Unix socket only where this is given.
         max_body: Most bytes of a request's body.
+        warm_up: Whether the models are loaded beside the first requests, rather than by the
+            first that needs them. An embedder of one's own is left alone.
     """
 
     store: Path
@@ -54,6 +56,7 @@ class Settings:
     port: int | None = None
     token_file: Path | None = None
     max_body: int = MAX_BODY
+    warm_up: bool = True
 
 
 class Daemon:
@@ -136,6 +139,8 @@ class Daemon:
         )
         self._server = OrderlyServer(_config(app), lambda: ready and ready(address.name))
         self._server.should_exit = self._stopping
+        if self._settings.warm_up and store.config.embedder is None:
+            store.warm_up(wait=False)
         try:
             await self._server.serve(sockets=[address.listener])
         finally:
