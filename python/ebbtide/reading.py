@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ebbtide.asking import Asking, overruled
@@ -351,7 +352,7 @@ class Reading:
         if wait:
             self._analyser.warm_up()
         else:
-            in_passing(self._analyser.warm_up)
+            in_passing(partial(self._analyser.warm_up, beside_others=True))
 
     def _resolve(self, interaction_id: int | str | None, external_id: str | None) -> int:
         named = turn_named(interaction_id, external_id)

@@ -145,7 +145,7 @@ class Store(Closing):
 
         def load() -> None:
             with closing(Analyser(self._config["nlp"], embedder=self._config.embedder)) as analyser:
-                analyser.warm_up()
+                analyser.warm_up(beside_others=not wait)
 
         if wait:
             load()

@@ -6,13 +6,17 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from ebbtide import Config, Memory
+from ebbtide.analysis.analyser import Analyser
+from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 from ebbtide.errors import ConfigError
 from ebbtide.store import Store
 
@@ -88,3 +92,18 @@ def test_an_embedder_of_ones_own_is_asked_too() -> None:
             if thread.name == "ebbtide-in-passing":
                 thread.join()
     assert embedder.calls > 0
+
+
+def test_memories_that_are_opened_at_once_share_their_models(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Slow(SpacyAnalyser):
+        def __init__(self, *given: Any) -> None:
+            time.sleep(0.2)
+            super().__init__(*given)
+
+    monkeypatch.setattr("ebbtide.analysis.spacy_analyser.SpacyAnalyser", Slow)
+    nlp = {**Config()["nlp"], "entity_labels": ["PERSON", "GPE"]}
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(Analyser, [nlp] * 4))
+    assert len({id(analyser._spacy) for analyser in made}) == 1

@@ -41,6 +41,9 @@ _DAYS = "monday tuesday wednesday thursday friday saturday sunday week month yea
 _TIME_WORDS = frozenset(f"{_MONTHS} {_DAYS}".split())
 
 _WARM_UP = "On Monday Ana moved to Porto, not to Lisbon: is that so?"
+_PAUSE = 0.001
+"""Seconds between two rules that are compiled beside others: of a millisecond each, they would
+take half of the time of a turn that runs meanwhile."""
 """Has something for most of those who read a text."""
 
 _WORD = re.compile(r"\w")
@@ -100,9 +103,10 @@ class Analyser:
         self._embedder = embedder
         self._directory = None if embedder is not None else _model_directory(nlp)
         labels = nlp["entity_labels"]
-        self._spacy = _shared_spacy(
-            nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
-        )
+        with _sharing:
+            self._spacy = _shared_spacy(
+                nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
+            )
         self._lock = RenewedLock()
         self._beside = Beside(self._help)
 
@@ -120,8 +124,13 @@ class Analyser:
         assert self._directory is not None
         return fingerprint_of(self._directory)
 
-    def warm_up(self) -> None:
-        """Load both models and compile all rules now rather than at the first turns."""
+    def warm_up(self, *, beside_others: bool = False) -> None:
+        """Load both models and compile all rules now rather than at the first turns.
+
+        Args:
+            beside_others: Whether other threads may be at turns already: rules are then
+                compiled in between.
+        """
         from ebbtide.analysis.patterns import compile_all
 
         # Past the cache, which may know the text already.
@@ -129,7 +138,7 @@ class Analyser:
         self._spacy.analyse([TurnText(_WARM_UP)])
         passages.result()
         self.question(_WARM_UP, query_time=None, speakers=(), bare=False)
-        compile_all()
+        compile_all(pause=_PAUSE if beside_others else 0.0)
 
     def analyse(self, turns: Sequence[TurnText]) -> list[Analysis]:
         """Read turns, in order; spaCy and the embedder work side by side."""
@@ -203,7 +212,8 @@ class Analyser:
         path = self._nlp["analysis_cache"]
         if not path:
             return None
-        return _shared_cache(path, self._spacy.fingerprint, self._embedding_fingerprint())
+        with _sharing:
+            return _shared_cache(path, self._spacy.fingerprint, self._embedding_fingerprint())
 
     def query_vector(self, text: str) -> NDArray[np.float32]:
         """Embed a question as it is: float32 [d], not normalised."""
@@ -248,7 +258,8 @@ class Analyser:
         with self._lock:
             if self._embedder is None:
                 assert self._directory is not None
-                model = _shared_embedder(self._directory, self._nlp["threads"])
+                with _sharing:
+                    model = _shared_embedder(self._directory, self._nlp["threads"])
                 if model.dimension != self._nlp["vector_dim"]:
                     message = (
                         f"the embedding model has {model.dimension} dimensions, [nlp] vector_dim "
@@ -368,6 +379,10 @@ def _model_directory(nlp: Mapping[str, Any]) -> Path:
         )
         raise ConfigError(message, "config.model_missing")
     return directory
+
+
+_sharing = RenewedLock()
+"""Who asks for what is shared while another makes it waits, rather than make one more."""
 
 
 # Models take a quarter of a second and a hundred megabytes: the memories of a

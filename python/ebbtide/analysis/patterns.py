@@ -14,6 +14,7 @@ import json
 import operator
 import re
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -41,12 +42,18 @@ _made: list[weakref.ref[LazyPattern]] = []
 """Every pattern; in a list, which may be added to while another thread goes through it."""
 
 
-def compile_all() -> None:
-    """Compile every pattern that was made, so that no turn has to wait for it."""
+def compile_all(*, pause: float = 0.0) -> None:
+    """Compile every pattern that was made, so that no turn has to wait for it.
+
+    Args:
+        pause: Seconds that are left to other threads after each.
+    """
     for kept in _made:
         made = kept()
-        if made is not None:
+        if made is not None and made._compiled is None:
             made.pattern  # noqa: B018
+            if pause:
+                time.sleep(pause)
 
 
 class LazyPattern:
