@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from ebbtide import _core
 from ebbtide.analysis.beside import Beside
@@ -36,15 +36,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Analyser", "Analysis", "Question"]
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 _MONTHS = "january february march april may june july august september october november december"
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday week month year weekend day"
 _TIME_WORDS = frozenset(f"{_MONTHS} {_DAYS}".split())
 
 _WARM_UP = "On Monday Ana moved to Porto, not to Lisbon: is that so?"
+"""Has something for most of those who read a text."""
+
 _PAUSE = 0.001
 """Seconds between two rules that are compiled beside others: of a millisecond each, they would
 take half of the time of a turn that runs meanwhile."""
-"""Has something for most of those who read a text."""
 
 _WORD = re.compile(r"\w")
 
@@ -103,10 +107,9 @@ class Analyser:
         self._embedder = embedder
         self._directory = None if embedder is not None else _model_directory(nlp)
         labels = nlp["entity_labels"]
-        with _sharing:
-            self._spacy = _shared_spacy(
-                nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
-            )
+        self._spacy = _shared_spacy(
+            nlp["spacy_model"], labels if isinstance(labels, str) else tuple(labels)
+        )
         self._lock = RenewedLock()
         self._beside = Beside(self._help)
 
@@ -212,8 +215,7 @@ class Analyser:
         path = self._nlp["analysis_cache"]
         if not path:
             return None
-        with _sharing:
-            return _shared_cache(path, self._spacy.fingerprint, self._embedding_fingerprint())
+        return _shared_cache(path, self._spacy.fingerprint, self._embedding_fingerprint())
 
     def query_vector(self, text: str) -> NDArray[np.float32]:
         """Embed a question as it is: float32 [d], not normalised."""
@@ -258,8 +260,7 @@ class Analyser:
         with self._lock:
             if self._embedder is None:
                 assert self._directory is not None
-                with _sharing:
-                    model = _shared_embedder(self._directory, self._nlp["threads"])
+                model = _shared_embedder(self._directory, self._nlp["threads"])
                 if model.dimension != self._nlp["vector_dim"]:
                     message = (
                         f"the embedding model has {model.dimension} dimensions, [nlp] vector_dim "
@@ -382,26 +383,44 @@ def _model_directory(nlp: Mapping[str, Any]) -> Path:
 
 
 _sharing = RenewedLock()
-"""Who asks for what is shared while another makes it waits, rather than make one more."""
+
+
+def _shared(most: int) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Remember what was made of the last so many arguments.
+
+    Who asks for it while another thread makes it waits, rather than make one more.
+    """
+
+    def keep(make: Callable[_P, _R]) -> Callable[_P, _R]:
+        kept = cast("Callable[_P, _R]", functools.lru_cache(maxsize=most)(make))
+
+        @functools.wraps(make)
+        def shared(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            with _sharing:
+                return kept(*args, **kwargs)
+
+        return shared
+
+    return keep
 
 
 # Models take a quarter of a second and a hundred megabytes: the memories of a
 # process share them.
-@functools.lru_cache(maxsize=4)
+@_shared(4)
 def _shared_spacy(model: str, labels: str | tuple[str, ...]) -> SpacyAnalyser:
     from ebbtide.analysis.spacy_analyser import SpacyAnalyser
 
     return SpacyAnalyser(model, labels)
 
 
-@functools.lru_cache(maxsize=2)
+@_shared(2)
 def _shared_embedder(directory: Path, threads: int) -> Any:
     from ebbtide.analysis.embedding import ModelEmbedder
 
     return ModelEmbedder(directory, threads=threads)
 
 
-@functools.lru_cache(maxsize=8)
+@_shared(8)
 def _shared_cache(path: str, facts: str, passages: str) -> AnalysisCache:
     from ebbtide.analysis.cache import AnalysisCache
 
