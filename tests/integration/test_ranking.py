@@ -31,6 +31,18 @@ GYM = [
     said("From this week I go rowing on Fridays instead."),
 ]
 
+FLIGHT = [
+    said("My flight leaves at 9:40 am."),
+    said("The airline emailed: the flight is delayed to 11:15 am."),
+    said("The dog is asleep."),
+]
+# What is corrected in the next words, which do not name it
+PARTY = [
+    said("The party is on May 3."),
+    said("Sorry, I meant May 4."),
+    said("The dog is asleep."),
+]
+
 # Replaced in part: what it says of the deposit stands.
 RENT = [
     said("The rent is 900 euros and the deposit is 1800."),
@@ -44,6 +56,9 @@ CASES: list[tuple[str, list[dict[str, Any]], str, list[int | None], dict[str, An
     ("current", MOVE, "Where does Ana live now?", [0, 1, 0], {}),
     ("stale", MOVE, "Where does Ana live now?", [-1, 0, 0], {}),
     ("former", MOVE, "Where did Ana live before?", [1, 0, 0], {}),
+    ("inherited", MOVE, "Where does Ana live now?", [0, None, 0], {}),
+    ("inherited", FLIGHT, "When does my flight leave?", [0, 1, 0], {}),
+    ("inherited", PARTY, "When is the party?", [0, 1, 0], {}),
     ("original", MOVE, "Where did Ana originally live?", [1, 0, 0], {}),
     ("owner", BOSS, "What is my boss called?", [0, 1, 0], {}),
     ("update", GYM, "On which day do I go rowing?", [0, 0, 1], {}),
@@ -171,10 +186,10 @@ CASES: list[tuple[str, list[dict[str, Any]], str, list[int | None], dict[str, An
             term,
             [said("The invoice service listens on port 8080."), said("Cats sleep all day.")],
             "Which port does the invoice service use?",
-            [1, 0],
+            [1, sign],
             {},
         )
-        for term in ("late_own", "dense", "answerability")
+        for term, sign in (("late_own", 0), ("dense", 0), ("answerability", None))
     ),
     *(
         (
@@ -380,6 +395,14 @@ DAYS = [
     said("My birthday is on 3 May.", **ANA),
     said("My birthday is on 9 June.", **BEN),
 ]
+NEWS = [
+    said("My gym is in Elm Street."),
+    said("My gym has moved to Oak Street."),
+]
+FLAT = [
+    said("Our rent is 1,400 a month."),
+    said("The landlord raised the rent to 1,550 starting in April."),
+]
 KIN = [
     said("My name is Karl."),
     said("My sister lives in Oslo."),
@@ -397,6 +420,10 @@ KIN = [
         (DRINKS, "What does Cara like?", 2),
         (DAYS, "When is Ana's birthday?", 0),
         (DAYS, "When is Ben's birthday?", 1),
+        (NEWS, "Where is my gym?", 1),
+        (FLAT, "How much is our rent?", 1),
+        (FLIGHT[:2], "When does my flight leave?", 1),
+        (PARTY[:2], "When is the party?", 1),
         (KIN, "Where do I live?", 2),
         (KIN, "Where does my sister live?", 1),
     ],
@@ -404,7 +431,8 @@ KIN = [
 def test_of_a_few_turns_that_are_alike_none_is_much_nearer(
     turns: list[dict[str, Any]], question: str, answer: int
 ) -> None:
-    """A hundredth of a cosine once weighed more than whom a turn is of."""
+    """A hundredth of a cosine once weighed more than whom a turn is of, and of two turns about
+    the question the second counted as if it were about something else."""
     with Memory.in_memory() as memory:
         for turn in turns:
             memory.add(**turn)

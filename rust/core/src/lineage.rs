@@ -71,8 +71,8 @@ pub struct Lineage {
 /// Kind of the claim that stands for what a turn says besides: it is on no topic.
 pub const REST: &str = "rest";
 
-/// Value of what does not take place: its day, and its hour.
-const CALLED_OFF: &str = "cancelled";
+/// Values that leave nothing of a thing: neither a day nor an hour, no employer and no job.
+const OVER: [&str; 3] = ["cancelled", "out of work", "retired"];
 
 /// Key of a topic: whom it is about and what.
 pub fn topic_key(subject: &str, identity: &str) -> String {
@@ -342,10 +342,11 @@ impl Lineage {
     }
 
     /// Whether a turn calls off what the topic is of: wholly, so that nothing is left of it
-    /// once a day or an hour is given anew.
+    /// once a day or an hour, or an employer, is given anew.
     fn calls_off(&self, id: InteractionId, topic: &str) -> bool {
         let stances = self.topics.get(topic);
-        stances.is_some_and(|s| with_value(s, CALLED_OFF).any(|said| said.all.contains(&id)))
+        let mut over = { stances.into_iter() }.flat_map(|s| OVER.map(|value| with_value(s, value)));
+        over.any(|mut said| said.any(|said| said.all.contains(&id)))
     }
 
     /// Whether what a turn says on one topic still stands (for cards). A card of a thing
@@ -740,7 +741,7 @@ mod tests {
     #[test]
     fn a_cancelled_thing_that_gets_a_day_again_is_not_cancelled() {
         let off = ["meeting", "meeting time"];
-        let off = off.map(|topic| claim("current_state", topic, CALLED_OFF));
+        let off = off.map(|topic| claim("current_state", topic, OVER[0]));
         let mut l = Lineage::default();
         say(
             &mut l,

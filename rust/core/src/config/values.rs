@@ -190,6 +190,7 @@ pub struct Ranking {
     pub outdated: f64,
     pub former: f64,
     pub original: f64,
+    pub inherited: f64,
     pub role: f64,
     pub asked_role: f64,
     pub polarity: f64,

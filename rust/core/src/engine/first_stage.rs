@@ -97,8 +97,8 @@ impl Engine {
             .zip(ids)
             .map(|(s, id)| s.unwrap_or_else(|| terms.score(*id)))
             .collect();
-        late::min_max(&mut dense, 0.0);
-        late::min_max(&mut bm25, 0.0);
+        late::min_max(&mut dense, f64::INFINITY, 0.0);
+        late::min_max(&mut bm25, f64::INFINITY, 0.0);
         let both = dense.iter().zip(&bm25);
         both.map(|(d, b)| 0.5 * d + 0.5 * b).collect()
     }

@@ -12,6 +12,7 @@ mod explain;
 mod first_stage;
 mod gate;
 mod graph;
+mod heirs;
 mod hybrid;
 mod known;
 mod links;

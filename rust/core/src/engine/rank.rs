@@ -28,16 +28,33 @@ const STOP_WEIGHT: f64 = 0.15;
 const SHORT: f64 = 64.0;
 const LONG: f64 = 256.0;
 
-/// How far the best and the worst candidate are counted as apart, at the least: in cosines of
-/// tokens with the turn, with the one before it and with its window, in the cosine of the turn,
-/// and in answerability. Of twenty turns of a conversation they are nearly always further apart.
-/// Of a few that are not, the best is hardly better: a hundredth of a cosine must not weigh more
-/// than whom a turn is of.
-const OWN_SPREAD: f64 = 0.1;
-const PREVIOUS_SPREAD: f64 = 0.08;
-const WINDOW_SPREAD: f64 = 0.05;
-const DENSE_SPREAD: f64 = 0.1;
-const ANSWERABILITY_SPREAD: f64 = 2.0;
+/// What a similarity is scaled by: 0 is the least of the candidates', but no more than `from`,
+/// and 1 the greatest, but no less than `spread` above 0.
+///
+/// Of twenty turns of a conversation some are about something else, and the best is far above
+/// them. Of a few turns neither need be so: of two that are both about the question the second
+/// must not count as if it were not, and a hundredth of a cosine must not weigh more than whom
+/// a turn is of. Twenty turns nearly always have a candidate below each `from`, and a greater
+/// distance than each `spread`.
+#[derive(Clone, Copy)]
+struct Scale {
+    from: f64,
+    spread: f64,
+}
+
+impl Scale {
+    const fn new(from: f64, spread: f64) -> Self {
+        Self { from, spread }
+    }
+}
+
+/// Cosines of tokens with the turn, with it and the one before, and with its window.
+const OWN: Scale = Scale::new(0.35, 0.1);
+const PREVIOUS: Scale = Scale::new(0.38, 0.08);
+const WINDOW: Scale = Scale::new(0.42, 0.05);
+/// The cosine of the turn.
+const DENSE: Scale = Scale::new(0.42, 0.1);
+const ANSWERABILITY: Scale = Scale::new(2.7, 2.0);
 
 /// Share of the stale penalty where the question does not say which time it means.
 const UNSAID: f64 = 0.75;
@@ -90,9 +107,12 @@ impl Engine {
         } else {
             None
         };
-        let absolute: Column = match &late {
-            Some(l) => l.own.clone(),
-            None => pool.iter().map(|c| c.answerability.features[0]).collect(),
+        let (absolute, by): (Column, Scale) = match &late {
+            Some(l) => (l.own.clone(), OWN),
+            None => {
+                let cosines = pool.iter().map(|c| c.answerability.features[0]);
+                (cosines.collect(), DENSE)
+            }
         };
         let answerability: Column = pool
             .iter()
@@ -102,7 +122,7 @@ impl Engine {
             })
             .collect();
         let similarity = similarity(pool, late, &answerability, w);
-        let matches = scaled_over_kept(pool, &absolute, 0.0);
+        let matches = scaled_over_kept(pool, &absolute, by);
         let updates = self.updates(pool, &matches, &query.frame);
         let asker = Asker::of(&query.frame);
         for (i, c) in pool.iter_mut().enumerate() {
@@ -123,6 +143,7 @@ impl Engine {
             c.score = t.sum();
             c.confidence = self.confidence(c, absolute[i], &query.frame);
         }
+        self.inherit(pool, &updates.corrected, w.inherited);
         Ok(())
     }
 
@@ -418,12 +439,12 @@ impl Asker {
 }
 
 /// A column scaled to [0, 1] over the candidates that are not dropped; 0 for those.
-fn scaled_over_kept(pool: &[Candidate], column: &[f64], spread: f64) -> Column {
+fn scaled_over_kept(pool: &[Candidate], column: &[f64], by: Scale) -> Column {
     let kept: Vec<usize> = (0..pool.len())
         .filter(|i| pool[*i].dropped.is_none())
         .collect();
     let mut part: Column = kept.iter().map(|i| column[*i]).collect();
-    late::min_max(&mut part, spread);
+    late::min_max(&mut part, by.from, by.spread);
     let mut all = vec![0.0; column.len()];
     for (i, value) in kept.iter().zip(part) {
         all[*i] = value;
@@ -442,22 +463,22 @@ fn similarity(
     // Without token vectors the cosine of the whole turn takes their place.
     let dense = w.dense + if late.is_some() { 0.0 } else { w.late_own };
     let mut terms = vec![Terms::default(); pool.len()];
-    let mut put = |term: Term, weight: f64, column: &[f64], spread: f64| {
-        for (t, value) in { terms.iter_mut() }.zip(scaled_over_kept(pool, column, spread)) {
+    let mut put = |term: Term, weight: f64, column: &[f64], by: Scale| {
+        for (t, value) in { terms.iter_mut() }.zip(scaled_over_kept(pool, column, by)) {
             t[term] = weight * value;
         }
     };
-    put(Term::Dense, dense, &cosine, DENSE_SPREAD);
-    let (weight, spread) = (w.answerability, ANSWERABILITY_SPREAD);
-    put(Term::Answerability, weight, answerability, spread);
+    put(Term::Dense, dense, &cosine, DENSE);
+    let weight = w.answerability;
+    put(Term::Answerability, weight, answerability, ANSWERABILITY);
     if let Some(late) = late {
-        put(Term::LateOwn, w.late_own, &late.own, OWN_SPREAD);
-        put(Term::LateWindow, w.late_window, &late.window, WINDOW_SPREAD);
+        put(Term::LateOwn, w.late_own, &late.own, OWN);
+        put(Term::LateWindow, w.late_window, &late.window, WINDOW);
         put(
             Term::LatePrevious,
             w.late_previous,
             &late.previous,
-            PREVIOUS_SPREAD,
+            PREVIOUS,
         );
     }
     terms

@@ -19,6 +19,7 @@ pub(super) enum Term {
     Entities,
     Former,
     Hedged,
+    Inherited,
     LateOwn,
     LatePrevious,
     LateWindow,
@@ -40,7 +41,7 @@ pub(super) enum Term {
     Update,
 }
 
-const NAMES: [&str; 31] = [
+const NAMES: [&str; 32] = [
     "anchor",
     "answer",
     "answerability",
@@ -53,6 +54,7 @@ const NAMES: [&str; 31] = [
     "entities",
     "former",
     "hedged",
+    "inherited",
     "late_own",
     "late_previous",
     "late_window",

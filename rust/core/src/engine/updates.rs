@@ -22,6 +22,9 @@ const SILENT: f64 = 0.6;
 const EQUAL: f64 = 0.7;
 /// How far the newer of two equally good answers may fall behind.
 const BEHIND: f64 = 0.12;
+/// Words up to which a correction is of what was just said, and how many turns before that is.
+const AFTERTHOUGHT: u32 = 8;
+const RIGHT_AFTER: u64 = 2;
 /// Candidates that are compared with each other, best matches first.
 const COMPARED: usize = 40;
 
@@ -33,6 +36,8 @@ pub(super) struct Updates {
     pub(super) former: Vec<f64>,
     /// Whether it names that thing.
     pub(super) anchored: Vec<f64>,
+    /// Places of candidates with those of what was said right after them to correct them.
+    pub(super) corrected: Vec<(usize, usize)>,
 }
 
 impl Engine {
@@ -45,6 +50,7 @@ impl Engine {
             outdated: vec![0.0; pool.len()],
             former: vec![0.0; pool.len()],
             anchored: vec![0.0; pool.len()],
+            corrected: Vec::new(),
         };
         let before = Self::names_anchor(pool, q);
         let over = q.last.is_some() && !q.is_present;
@@ -69,6 +75,10 @@ impl Engine {
                 found.former[older] = f64::from(u8::from(led_to && !before.contains(&older)));
             }
             return found;
+        }
+        found.corrected = self.corrected(pool);
+        for (older, _) in &found.corrected {
+            found.outdated[*older] = matches[*older];
         }
         let things = LazyCell::new(|| Things::of(q));
         // What is said of somebody else does not change what is asked.
@@ -102,6 +112,33 @@ impl Engine {
         for (update, outdated) in found.updates.iter_mut().zip(&found.outdated) {
             if *outdated > 0.0 {
                 *update = 0.0;
+            }
+        }
+        found
+    }
+
+    /// Turns that somebody corrects in their next words without naming what: "Sorry, I meant
+    /// May 4." Where the correction says what it is of, lineage knows.
+    fn corrected(&self, pool: &[Candidate]) -> Vec<(usize, usize)> {
+        let kept = |i: &usize| pool[*i].dropped.is_none();
+        let short = |c: &Candidate| corrects(c) && c.known.words <= AFTERTHOUGHT;
+        let mut found = Vec::new();
+        for newer in (0..pool.len()).filter(kept).filter(|i| short(&pool[*i])) {
+            let id = pool[newer].id;
+            let (Some(own), true) = (self.turns.get(&id), self.lineage.older(id).is_empty()) else {
+                continue;
+            };
+            let by_same = |other: &InteractionId| {
+                let meta = self.turns.get(other);
+                meta.is_some_and(|m| m.role == own.role && m.speaker == own.speaker)
+            };
+            let around = self.neighbours(id, RIGHT_AFTER);
+            let mut before = around.into_iter().rev().filter(|other| *other < id);
+            if let Some(older) = before.find(by_same) {
+                let at = (0..pool.len())
+                    .filter(kept)
+                    .filter(|i| pool[*i].id == older);
+                found.extend(at.map(|older| (older, newer)));
             }
         }
         found

@@ -39,6 +39,12 @@ const REASONS: [&str; 7] = [
     "why",
 ];
 
+/// Numbers that are written out.
+const NUMBERS: [&str; 20] = [
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "twenty", "thirty", "forty", "fifty", "sixty", "ninety",
+];
+
 /// A candidate as the features see it.
 #[derive(Debug, Clone)]
 pub struct Subject<'a> {
@@ -286,6 +292,7 @@ impl<'a> Judge<'a> {
             "quantity" => {
                 has(&["CARDINAL", "QUANTITY", "MONEY", "PERCENT", "ORDINAL"])
                     || s.text.chars().any(|c| c.is_ascii_digit())
+                    || s.facts.entities.iter().any(is_count_of_days)
             }
             "reason" => self.reasons.iter().any(|w| w.occurs_in(s.text)),
             "list" => s.text.contains(',') || contains_words(s.text, "and"),
@@ -293,6 +300,12 @@ impl<'a> Judge<'a> {
         };
         if fits { 1.0 } else { 0.0 }
     }
+}
+
+/// Whether it is a time span with a number that is written out: "ten days".
+fn is_count_of_days(e: &Entity) -> bool {
+    let first = || fold(e.text.split_whitespace().next().unwrap_or_default());
+    matches!(e.label.as_str(), "DATE" | "TIME") && NUMBERS.contains(&first().as_str())
 }
 
 /// How the turn's standing fits the question's: now, or then.

@@ -45,12 +45,12 @@ fn cosine(product: i32) -> f64 {
     (f64::from(product) / (TOKEN_SCALE * packed::LENGTH)).clamp(-1.0, 1.0)
 }
 
-/// Scales scores to [0, 1] by their least and greatest, which count as at least `least` apart;
-/// all equal: 0.
-pub fn min_max(scores: &mut [f64], least: f64) {
-    let low = scores.iter().copied().fold(f64::INFINITY, f64::min);
+/// Scales scores to [0, 1] by their least, or `from` where that is less, and their greatest,
+/// which count as at least `apart` apart; all equal: 0.
+pub fn min_max(scores: &mut [f64], from: f64, apart: f64) {
+    let low = scores.iter().copied().fold(from, f64::min);
     let high = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let spread = f64::max(high - low, least);
+    let spread = f64::max(high - low, apart);
     for s in scores.iter_mut() {
         *s = if spread > 0.0 {
             (*s - low) / spread
@@ -83,13 +83,16 @@ mod tests {
     #[test]
     fn scaling_keeps_the_order() {
         let mut s = [2.0, 4.0, 3.0];
-        min_max(&mut s, 0.0);
+        min_max(&mut s, f64::INFINITY, 0.0);
         assert_eq!(s, [0.0, 1.0, 0.5]);
         let mut flat = [2.0, 2.0];
-        min_max(&mut flat, 0.0);
+        min_max(&mut flat, f64::INFINITY, 0.0);
         assert_eq!(flat, [0.0, 0.0]);
         let mut few = [0.5, 0.75, 0.625];
-        min_max(&mut few, 0.5);
+        min_max(&mut few, f64::INFINITY, 0.5);
         assert_eq!(few, [0.0, 0.5, 0.25]);
+        let mut near = [0.75, 1.0];
+        min_max(&mut near, 0.5, 0.0);
+        assert_eq!(near, [0.5, 1.0]);
     }
 }
