@@ -23,7 +23,14 @@ from ebbtide.analysis.patterns import (
     key_of,
     lazy,
 )
-from ebbtide.analysis.signals import claims_life, claims_taste
+from ebbtide.analysis.signals import (
+    claims_holdings,
+    claims_keys,
+    claims_life,
+    claims_renewed,
+    claims_taste,
+    claims_work,
+)
 from ebbtide.analysis.triggers import triggers
 
 
@@ -146,8 +153,12 @@ def test_any_of_several_may_match_where_one_does() -> None:
 @pytest.mark.parametrize(
     ("module", "beside"),
     [
-        (claims_life, "_LOOKS_BACK _OVER _LASTING _BEFORE _NOW_SO _LONG_PAST"),
+        (claims_holdings, "LONG_PAST _FOR_NOW"),
+        (claims_keys, "_NOT_DONE"),
+        (claims_life, "LONG_PAST _NOW_SO"),
+        (claims_renewed, ""),
         (claims_taste, "PREFERENCE_NOT _NOW _ANYMORE _OVER _FOR"),
+        (claims_work, "LONG_PAST _LOOKS_BACK"),
     ],
 )
 def test_no_pattern_that_states_something_is_left_out(module: Any, beside: str) -> None:

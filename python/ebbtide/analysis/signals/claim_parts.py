@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide.analysis.facts import Claim, TurnText
 from ebbtide.analysis.normalise import nfc_lower, word_set
+from ebbtide.analysis.signals.values import tokens_from
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -111,6 +112,11 @@ class ClaimReader:
         if tokens[0].ent_type_ not in ("", "PERSON", "ORG", "GPE"):
             return None
         return nfc_lower(self.doc.text[tokens[0].idx : end])
+
+    def is_person(self, start: int, end: int) -> bool:
+        """Whether a person's name begins there."""
+        named = tokens_from(self.doc, start, min(start + 40, end))
+        return bool(named and named[0].ent_type_ == "PERSON")
 
     def place(self, where: Clause | Sentence, match: re.Match[str], claim: Claim) -> PlacedClaim:
         """Put a claim where its match was found."""

@@ -27,7 +27,10 @@ from ebbtide.analysis.signals.claim_parts import (
     speaker_of,
 )
 from ebbtide.analysis.signals.claims_events import event_claims
+from ebbtide.analysis.signals.claims_holdings import holding_claims
+from ebbtide.analysis.signals.claims_keys import key_claims
 from ebbtide.analysis.signals.claims_life import life_claims
+from ebbtide.analysis.signals.claims_renewed import renewal_claims
 from ebbtide.analysis.signals.claims_rules import constraint_claims
 from ebbtide.analysis.signals.claims_settings import (
     line_claims,
@@ -35,6 +38,7 @@ from ebbtide.analysis.signals.claims_settings import (
     setting_claims,
 )
 from ebbtide.analysis.signals.claims_taste import taste_claims
+from ebbtide.analysis.signals.claims_work import work_claims
 from ebbtide.analysis.signals.setting_values import VALUE, normal, sort_of
 from ebbtide.analysis.signals.values import tokens_from
 
@@ -185,7 +189,7 @@ def _sentence_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Placed
     asserted = [clause for clause in sentence.clauses if not clause.asks and not clause.unreal]
     replaced: list[PlacedClaim] = []
     if asserted and len(asserted) == len(sentence.clauses):
-        replaced = list(replacement_claims(reader, sentence))
+        replaced = [*replacement_claims(reader, sentence), *renewal_claims(reader, sentence)]
     yield from replaced
     settled = {item.claim.identity for item in replaced}
     for clause in asserted:
@@ -220,7 +224,10 @@ def _at(claim: Claim, limit: str) -> Claim:
 
 def _clause_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     yield from life_claims(reader, clause)
+    yield from work_claims(reader, clause)
+    yield from holding_claims(reader, clause)
     yield from taste_claims(reader, clause)
     yield from constraint_claims(reader, clause)
     yield from setting_claims(reader, clause)
+    yield from key_claims(reader, clause)
     yield from event_claims(reader, clause)

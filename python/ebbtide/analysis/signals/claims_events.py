@@ -11,7 +11,7 @@ from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_limits import limits
 from ebbtide.analysis.signals.claim_parts import MANY, UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.claims_settings import happens, identity_of, of_sort, owned
-from ebbtide.analysis.signals.setting_values import NAMED, is_value, normal
+from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal
 from ebbtide.analysis.signals.text import Clause
 
 __all__ = ["event_claims"]
@@ -38,6 +38,12 @@ _WRONG = word_set("date deadline due-date due start end birthday anniversary")
 _NOT_WHICH = word_set("because due until till after by yesterday")
 _WHICH = word_set("for of with to")
 _HOURS = ("", " time", " month")
+
+_MARRYING = guarded(
+    r"\b(?:I|we)(?:'re|'m| are| am)?(?: finally| also| now)* (?:get|getting|going to get) married"
+    rf" (?:(?:on|in|at|this|next) )?(?P<value>{VALUE})",
+    re.IGNORECASE,
+)
 
 _WORDS = r"[a-z][\w'-]*(?: [a-z][\w'-]*){0,2}?"
 _NEW_NAME = rf"(?:{NAMED}|(?<=(?i:\bto ))[\w.-]+(?=\s*(?:[.,;!]|$)))"
@@ -68,6 +74,11 @@ def event_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     match = _IS_OFF.search(clause.text) or _CALLED_OFF.search(clause.text)
     if match:
         yield from _called_off(reader, clause, match)
+    match = _MARRYING.search(clause.text)
+    if match:
+        value = normal(match.group("value"))
+        topic = of_sort("wedding", value)
+        yield reader.place(clause, match, Claim("current_state", reader.speaker, topic, value))
     match = _RENAMED.search(clause.text) or _WAS_RENAMED.search(clause.text)
     if match is None:
         match = _CALLED.search(clause.text)

@@ -16,13 +16,18 @@ from ebbtide.analysis.signals.text import Clause, Sentence
 from ebbtide.analysis.signals.values import tokens_from
 
 __all__ = [
+    "MOVED",
+    "SOFT",
     "happens",
     "identity_of",
+    "limited_topic",
     "line_claims",
     "of_sort",
     "owned",
     "replacement_claims",
     "setting_claims",
+    "suits",
+    "value_of",
 ]
 
 # Nouns whose value is a number, date, time or version; and those whose value is a name.
@@ -60,31 +65,31 @@ _SORTS = {
 }
 _OTHERS = frozenset({"number", "other"})
 _SORT_NOUNS = {"day": "date", "money": "price", "duration": "duration"}
-_MOVED = (
+MOVED = (
     "(?:moved|changed|set|pushed|rescheduled|postponed|shifted|delayed|extended|increased|raised"
     "|lowered|reduced|decreased|bumped|slipped|rose|risen|dropped|fell|fallen|jumped|climbed"
     "|(?:went|gone)(?= up| down))(?: back| forward| up| down| over| out)?"
 )
 _LINK = (
     "(?P<be>is|are|was|were|'s|will be|="
-    f"|(?:(?:has|have|'s|'ve) (?:just |now )?(?:been )?|is |was |got )?{_MOVED} (?:to|until)"
+    f"|(?:(?:has|have|'s|'ve) (?:just |now )?(?:been )?|is |was |got )?{MOVED} (?:to|until)"
     r"|runs on|ends on|starts (?:on|at)|leaves (?:on|at)|falls on)"
 )
-_SOFT = (
+SOFT = (
     "(?:(?:now|still|actually|currently|going to be|set (?:to|for|at|on)|scheduled for|due"
     r"|on|at|in|by|the|about|around|at most|up to|down to|port|version)\s+)*"
 )
 _NP = r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,7}?[\w.#/+-]+)"
 _SETTING = guarded(
     r"(?i:(?:^|\b(?:the|our|my|its|this|and|actually"
-    rf"|correction)\b)[\s,:]*){_NP}\s*(?i:\b{_LINK}(?:\s+|(?<==))(?P<neg>not )?{_SOFT})"
+    rf"|correction)\b)[\s,:]*){_NP}\s*(?i:\b{_LINK}(?:\s+|(?<==))(?P<neg>not )?{SOFT})"
     rf"(?P<value>(?i:{VALUE})|{NAMED})(?P<tail>.*)$"
 )
 _IS_NOT = guarded(
     rf"(?i:(?:^|\b(?:the|our|my|its|this)\b)[\s,:]*){_NP}\s+(?i:(?P<be>is|are|was"
-    rf"|were)(?:n'?t| not)\s+{_SOFT})"
+    rf"|were)(?:n'?t| not)\s+{SOFT})"
     f"(?P<old>(?i:{VALUE})|{NAMED}),? (?i:(?:but (?:rather )?|(?:it|that)(?:'s| is) )"
-    f"{_SOFT})(?P<value>"
+    f"{SOFT})(?P<value>"
     f"(?i:{VALUE})|{NAMED})"
 )
 _ON_PORT = guarded(
@@ -96,13 +101,13 @@ _ON_PORT = guarded(
 _FROM_TO = guarded(
     rf"(?i:(?:^|\b(?:the|our|my)\b)\s*){_NP}\s+(?i:(?:has |have |was |were |is "
     "|been )*(?:changed|moved|switched|went|rescheduled|postponed|shifted)"
-    f" from {_SOFT})(?P<old>(?i:{VALUE})|{NAMED})(?i: to {_SOFT})(?P<value>(?i:{VALUE})"
+    f" from {SOFT})(?P<old>(?i:{VALUE})|{NAMED})(?i: to {SOFT})(?P<value>(?i:{VALUE})"
     f"|{NAMED})"
 )
 _ANY = f"(?:(?i:{VALUE})|{NAMED})"
 _WE_MOVED = guarded(
-    rf"(?i:\b{_MOVED} (?:the|our|my|this) ){_NP} (?i:(?:back |forward |up |down |over |out )?)"
-    rf"(?:(?i:from {_SOFT})(?P<old>{_ANY}) )?(?i:(?:to|until) {_SOFT})(?P<value>{_ANY})"
+    rf"(?i:\b{MOVED} (?:the|our|my|this) ){_NP} (?i:(?:back |forward |up |down |over |out )?)"
+    rf"(?:(?i:from {SOFT})(?P<old>{_ANY}) )?(?i:(?:to|until) {SOFT})(?P<value>{_ANY})"
     r"(?P<tail>.*)$"
 )
 # "Move the meeting to Tuesday", told to who does it.
@@ -110,12 +115,12 @@ _TELLS_TO = guarded(
     r"^\W*(?i:(?:(?:please|ok|okay|and|then|now|also|just|let'?s|yes|yeah|no|actually)\b[\s,]*)*"
     r"(?:change|set|move|switch|update|raise|lower|increase|decrease|reduce|bump|extend|push"
     r"|shift|reschedule|postpone|delay) (?:the|our|my|this|that) )"
-    rf"{_NP} (?i:(?:back |forward |up |down |over |out )?to {_SOFT})(?P<value>{_ANY})(?P<tail>.*)$"
+    rf"{_NP} (?i:(?:back |forward |up |down |over |out )?to {SOFT})(?P<value>{_ANY})(?P<tail>.*)$"
 )
 _NOT_DONE = lazy(r"(?:\b(?:not|never|almost|nearly)\b|n't\b)", re.IGNORECASE)
 # "Deadline: March 8" as a message by itself; a list of such lines is of many things.
 _LINE = guarded(
-    rf"^(?i:(?:the |our |my |new )?)(?P<np>[\w.#/+-]+(?: [\w.#/+-]+){{0,3}}):\s+(?i:{_SOFT})"
+    rf"^(?i:(?:the |our |my |new )?)(?P<np>[\w.#/+-]+(?: [\w.#/+-]+){{0,3}}):\s+(?i:{SOFT})"
     rf"(?P<value>(?i:{VALUE}))(?P<tail>)\W*$"
 )
 # Each is about one of the nouns, of which "due-date" is the only one of two words.
@@ -124,7 +129,7 @@ _A_NOUN = number(
 )
 _NOT_OLD = re.compile(
     r"^\s*,?\s*(?i:(?:and )?not|instead of|rather than"
-    rf"|no longer)\s+{_SOFT}(?P<old>(?i:{VALUE})|{NAMED})"
+    rf"|no longer)\s+{SOFT}(?P<old>(?i:{VALUE})|{NAMED})"
 )
 _TERM = r"[\w$€£.+#/-]+(?: [A-Z\d][\w.+#-]*){0,3}"
 _USE_INSTEAD = guarded(
@@ -156,7 +161,7 @@ _PREPOSITION = re.compile(r"\s+(?:for|of|on|in|to|at)\s+(?:the |our |my |an? )?"
 _ANOTHERS = lazy(r"\b(?:your|his|her|their)\b")
 _IN = lazy(r"\bin\s+(?:about\s+|around\s+)?$", re.IGNORECASE)
 _AWAY = lazy(r"\s*(?:away|ago|late|early|left|from now)\b", re.IGNORECASE)
-_SECOND = lazy(rf"\s*,?\s*(?i:{_SOFT})(?P<value>(?i:{VALUE}))")
+_SECOND = lazy(rf"\s*,?\s*(?i:{SOFT})(?P<value>(?i:{VALUE}))")
 # "100 requests per minute", "80 km/h on roads": a word before what the number is limited to.
 _COUNTED = lazy(r"\s+[a-z]+(?:s|/[a-z]+)(?=\s)")
 _THE_ONE = lazy(
@@ -225,12 +230,12 @@ def _noun(identity: str) -> str:
     return identity.split(" for ", maxsplit=1)[0].split()[-1]
 
 
-def _suits(identity: str, value: str) -> bool:
+def suits(identity: str, value: str) -> bool:
     """A name is a value only of a noun that takes names."""
     return is_value(value) or _noun(identity) in _NAMING
 
 
-def _value(identity: str, value: str) -> str:
+def value_of(identity: str, value: str) -> str:
     """The normal form of a value; "at 3" is a time where something happens then."""
     value = normal(value)
     clock = _noun(identity) in _TIMED and value.isdigit() and int(value) < 24
@@ -259,7 +264,7 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
     match = _SETTING.search(clause.text)
     if match:
         identity = identity_of(match.group("np"))
-        if identity and _suits(identity, match.group("value")) and _holds(match, identity):
+        if identity and suits(identity, match.group("value")) and _holds(match, identity):
             yield from _setting(reader, clause, match, identity)
     match = _WE_MOVED.search(clause.text)
     if match and _NOT_DONE.search(clause.text[: match.start()]):
@@ -268,7 +273,7 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
         match = _TELLS_TO.search(clause.text)
     if match:
         identity = identity_of(match.group("np"))
-        if identity and _suits(identity, match.group("value")):
+        if identity and suits(identity, match.group("value")):
             yield from _setting(reader, clause, match, identity)
     match = _ON_PORT.search(clause.text)
     if match:
@@ -307,11 +312,11 @@ def _setting(
     reader: ClaimReader, clause: Clause, match: re.Match[str], identity: str
 ) -> Iterator[PlacedClaim]:
     groups = match.groupdict()
-    value, tail = _value(identity, match.group("value")), match.group("tail")
+    value, tail = value_of(identity, match.group("value")), match.group("tail")
     things = _counted(reader, clause.start + match.end("value"), identity, value)
     replaced = _NOT_OLD.match(tail.lstrip().removeprefix(things) if things else tail)
     named = groups.get("old") or (replaced.group("old") if replaced else None)
-    old = _value(identity, named) if named else None
+    old = value_of(identity, named) if named else None
     if things:
         value = f"{value} {things}"
         old = f"{old} {things}" if old and sort_of(old) == "number" else old
@@ -322,15 +327,15 @@ def _setting(
         second = None
     # What is replaced is on the topic of its own sort: "moved from Monday to 3pm".
     after = match.start("tail") + (second.end() if second else 0)
-    topic = _limited(reader, clause, of_sort(identity, old or value), after)
+    topic = limited_topic(reader, clause, of_sort(identity, old or value), after)
     denied = bool(groups.get("neg"))
     yield reader.place(clause, match, Claim(kind, reader.speaker, topic, value, old, denied))
     if old:
         yield reader.place(clause, match, Claim("correction", reader.speaker, topic, value, old))
     if second and not denied and not old:
-        also = _value(identity, second.group("value"))
+        also = value_of(identity, second.group("value"))
         if {sort_of(value), sort_of(also)} == {"day", "clock"}:
-            topic = _limited(reader, clause, of_sort(identity, also), after)
+            topic = limited_topic(reader, clause, of_sort(identity, also), after)
             claim = Claim(kind, reader.speaker, topic, also)
             yield reader.place(clause, match, claim)
 
@@ -344,7 +349,7 @@ def _counted(reader: ClaimReader, at: int, identity: str, value: str) -> str:
     return said[0].lower_ if plural and said[0].is_alpha else ""
 
 
-def _limited(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str:
+def limited_topic(reader: ClaimReader, clause: Clause, topic: str, start: int) -> str:
     """The topic with what its value is limited to: ``port for dev`` of "3000 in dev"."""
     tail = clause.text[start:]
     front, _ = fronted(clause.text)
@@ -375,8 +380,8 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
         match = pattern.search(sentence.text)
         identity = identity_of(match.group("np")) if match else None
         if match and identity:
-            value = _value(identity, match.group("value"))
-            old = _value(identity, match.group("old"))
+            value = value_of(identity, match.group("value"))
+            old = value_of(identity, match.group("old"))
             topic = of_sort(identity, old)
             for kind in ("current_state", "correction"):
                 claim = Claim(kind, reader.speaker, topic, value, old)

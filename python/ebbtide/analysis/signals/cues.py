@@ -9,6 +9,7 @@ import re
 
 from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.cue_rule import rules
+from ebbtide.analysis.signals.setting_values import VALUE
 
 __all__ = ["CORRECTION", "CORRECTION_NOT", "PAST_STATE", "REPLACEMENT", "REPLACEMENT_NOT"]
 
@@ -99,6 +100,15 @@ CORRECTION = rules(
             r"|I (?:said|meant|asked|live|moved|work|need|want|told)\b|not\b(?! (?:really|yet"
             r"|at all|much|sure|exactly|anymore|always)\b)|this (?:has|is|isn't)|these are"
             "|they are|actually|make (?:it|that)|we (?:said|meant|live|agreed))"
+        ),
+    ),
+    # "Wait, no, at 4." and "*402" right behind what they correct
+    (
+        "value-alone",
+        (
+            r"^\W*(?:wait|oops|whoops|sorry|hang on|hold on)[,.!:;]+\s*(?:no[,.!]*\s*)?"
+            rf"(?:(?:at|on|in|to|the|it's|make (?:it|that))\s+)*(?:{VALUE}\W*$"
+            r"|[\w'. -]{1,30}?, not [\w'. -]{1,30}\W*$)|^\s*\*[^\s*][^*\n]{0,40}$"
         ),
     ),
     (

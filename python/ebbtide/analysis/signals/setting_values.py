@@ -8,18 +8,18 @@ from ebbtide.analysis.normalise import nfc_lower
 from ebbtide.analysis.patterns import lazy
 from ebbtide.analysis.temporal.vocabulary import MONTH_NAMES, MONTHS
 
-__all__ = ["NAMED", "VALUE", "is_value", "normal", "sort_of"]
+__all__ = ["MONTH", "NAMED", "VALUE", "WEEKDAY", "is_value", "normal", "sort_of"]
 
-_MONTH = (
+MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
+WEEKDAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
 _DAY = (
     rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?|\d{{1,2}}\.\d{{1,2}}\.\d{{2,4}}"
-    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? \d{{4}})?"
-    rf"|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next "
-    f"|this )?{_WEEKDAY}(?: (?:morning|afternoon|evening|noon))?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {MONTH}(?:,? \d{{4}})?"
+    rf"|{MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|(?:next "
+    f"|this )?{WEEKDAY}(?: (?:morning|afternoon|evening|noon))?"
     r"|\d{1,2}(?:st|nd|rd|th)|tomorrow)"
 )
 _CLOCK = (
@@ -42,7 +42,7 @@ VALUE = (
     rf"(?:(?:{_DAY}|{_CLOCK}|https?://[^\s,]+|[\w.+-]+@[\w.-]+\.\w+"
     rf"|\d{{1,5}}[a-z]? (?:[\w'-]+ ){{1,3}}?{_STREET}"
     r"|\+\d{1,3}(?:[ -]?\d{2,4}){2,4}|\d{2,5}(?:-\d{2,5}){1,3}|\d{2,4}(?: \d{3,4}){2,3}"
-    rf"|{_MONEY}|{_DURATION}|v?\d+(?:\.\d+)+[\w-]*|{_AMOUNT}(?: ?{_UNIT})?|{_MONTH}){_EDGE})"
+    rf"|{_MONEY}|{_DURATION}|v?\d+(?:\.\d+)+[\w-]*|{_AMOUNT}(?: ?{_UNIT})?|{MONTH}){_EDGE})"
 )
 """A value that tells by its form that it is one; to be matched without regard to case."""
 
@@ -75,7 +75,7 @@ def sort_of(value: str) -> str:
 _SORTS = tuple(
     (sort, lazy(form, re.IGNORECASE))
     for sort, form in (
-        ("month", _MONTH),
+        ("month", MONTH),
         ("day", _DAY),
         ("clock", _CLOCK),
         ("money", _MONEY),
@@ -169,8 +169,8 @@ _WRITTEN_DURATION = _DURATION.replace(
 )
 _ORDINAL = "(?:st|nd|rd|th)?"
 _WRITTEN_DAY = (
-    rf"(?P<day>\d{{1,2}}){_ORDINAL}(?: of)? (?P<name>{_MONTH})(?:,? (?P<year>\d{{4}}))?"
-    rf"|(?P<name2>{_MONTH}) (?P<day2>\d{{1,2}}){_ORDINAL}(?:,? (?P<year2>\d{{4}}))?"
+    rf"(?P<day>\d{{1,2}}){_ORDINAL}(?: of)? (?P<name>{MONTH})(?:,? (?P<year>\d{{4}}))?"
+    rf"|(?P<name2>{MONTH}) (?P<day2>\d{{1,2}}){_ORDINAL}(?:,? (?P<year2>\d{{4}}))?"
 )
 _WRITTEN_CLOCK = (
     r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d))? ?(?P<half>[ap]\.m\.|[ap]m|o'clock)"
@@ -179,7 +179,7 @@ _WRITTEN_CLOCK = (
 _FORMS = (
     (lazy(r"(\d{4})-(\d\d)-(\d\d)"), _iso_day),
     (lazy(_WRITTEN_DAY), _day),
-    (lazy(_MONTH), _month),
+    (lazy(MONTH), _month),
     (lazy(_WRITTEN_CLOCK), _clock),
     (lazy(r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?P<half>)"), _clock),
     (lazy(_MONEY), _money),
