@@ -161,6 +161,16 @@ CHANGES = [
         "I talked to the client about the deadline and we pushed it to March 8.",
     ),
     ("The party is on May 3.", "The party is on May 4, not May 3."),
+    (
+        "The deadline is March 1.",
+        "I talked to the client about the deadline and we pushed it to March 8.",
+    ),
+    ("My doctor is Dr. Patel.", "My new doctor is Dr. Nguyen."),
+    ("Our landlord is Mr. Hayes.", "Our new landlord is Ms. Ortega."),
+    ("The alarm is set for 6:30.", "I reset the alarm to 7."),
+    ("I have a gym membership.", "I don't have a gym membership anymore."),
+    ("The workshop is on Monday at 3pm.", "The workshop is also cancelled."),
+    ("I work at Google.", "I also lost my job."),
 ]
 
 KEEPS = [
@@ -353,6 +363,9 @@ KEEPS = [
     ("I have a new car.", "I have a blue car."),
     ("I'm 180 cm tall.", "I'm 30."),
     ("I have a dog.", "I have a dog called Rex."),
+    ("My doctor is Dr. Patel.", "My dentist is Dr. Nguyen."),
+    ("I have a gym membership.", "I cancelled my Netflix subscription."),
+    ("I have a Times subscription.", "I cancelled my Netflix subscription."),
     # Texts handed over, and others' words
     ("I live in Porto.", "Translate this into German:\n\nI live in Rome and I hate fish."),
     ("I'm a chef.", "Proofread my friend's email please:\nHi, I'm a doctor and I'm vegan."),

@@ -94,7 +94,9 @@ _IN_PART = lazy(
     r"|exclusively|necessarily|entirely|exactly)\b",
     re.IGNORECASE,
 )
-_YES_OR_NO = frozenset({"like", "dislike", "allergic", "not allergic"})
+_YES_OR_NO = frozenset(
+    {"like", "dislike", "allergic", "not allergic", "cancelled", "out of work", "retired"}
+)
 # "I also lost my job": of these one has one, and "also" is said of somebody else's.
 _ONE = frozenset({"age", "diet", "employment", "name", "origin", "relationship status"})
 

@@ -28,10 +28,11 @@ __all__ = ["holding_claims"]
 _PETS = word_set("dog cat puppy kitten rabbit hamster parrot horse pony goldfish tortoise")
 _THINGS = word_set(
     """car bike bicycle motorcycle motorbike scooter van truck boat camper caravan house garden
-    balcony garage piano guitar violin drone tv television dishwasher dryer roommate flatmate
-    subscription membership"""
+    balcony garage piano guitar violin drone tv television dishwasher dryer roommate flatmate"""
 )
-_HELD = _PETS | _THINGS
+# Of these one has several, each of a kind: "my gym membership".
+_OF_A_KIND = word_set("subscription membership")
+_HELD = _PETS | _THINGS | _OF_A_KIND
 _NOUN = "(?:" + "|".join(sorted(_HELD)) + ")"
 
 _HAS = guarded(
@@ -40,7 +41,8 @@ _HAS = guarded(
 )
 _HAS_NOT = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:(?:don'?t|do not|doesn'?t|does not|no longer|never) (?:have|own)s?"
-    rf"|no longer has|(?:have|has) no) (?:(?:an?|any|the|my|our) )?(?P<noun>{_NOUN})s?\b)"
+    r"|no longer has|(?:have|has) no) (?:(?:an?|any|the|my|our) )?(?:[\w-]+ )?"
+    rf"(?P<noun>{_NOUN})s?\b)"
 )
 _GAVE = guarded(
     SUBJECT + rf"(?i:(?:{HAVE} )?{ADVERBS}(?:had to )?(?:sold|sell|gave away|give away|got rid of"
@@ -107,6 +109,11 @@ def _held(
     if _FOR_NOW.search(clause.text) or for_a_time(clause):
         return
     noun = noun_lemma(said[0])
+    if noun in _OF_A_KIND:
+        kind = said[0].nbor(-1)
+        if kind.pos_ not in ("NOUN", "PROPN"):
+            return
+        noun = f"{noun_lemma(kind)} {noun}"
     limit = limits(reader, end, clause.end)
     identity = limited(f"possession:{noun}", limit if _IN_A_PLACE.match(limit) else "")
     yield reader.place(clause, match, Claim("current_state", subject, identity, noun, None, denied))

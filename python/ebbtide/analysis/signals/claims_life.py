@@ -60,10 +60,10 @@ _NAME = guarded(
 )
 # Of these one has one: another name is another person.
 _ROLE = guarded(
-    r"\b[Mm]y (?i:new |current )?(?P<role>(?i:boss|manager|supervisor|landlord|landlady|dentist"
-    r"|doctor|GP|therapist|accountant|husband|wife|boyfriend|girlfriend|fianc[eé]e?)) "
-    rf"(?i:is|'s) {_NOW}(?i:(?:called|named) )?(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
-    r"(?=\s*(?:[.,;!)]|$))"
+    r"\b(?:[Mm]y|[Oo]ur) (?i:new |current )?(?P<role>(?i:boss|manager|supervisor|landlord"
+    r"|landlady|dentist|doctor|GP|therapist|accountant|husband|wife|boyfriend|girlfriend"
+    rf"|fianc[eé]e?)) (?i:is|'s) {_NOW}(?i:(?:called|named) )?(?:(?:Dr|Prof|Mr|Mrs|Ms)\.? )?"
+    r"(?P<value>[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)(?=\s*(?:[.,;!)]|$))"
 )
 _COUNT = guarded(
     SUBJECT

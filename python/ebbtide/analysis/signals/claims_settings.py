@@ -37,7 +37,7 @@ _NUMERIC = word_set(
     threshold rate height weight distance duration password address extension score temperature
     interval retry count capacity fee wedding party checkup departure arrival checkin checkout due
     start end url email due-date trip concert conference workshop picnic surgery ceremony graduation
-    funeral reunion webinar rehearsal delivery reservation booking"""
+    funeral reunion webinar rehearsal delivery reservation booking alarm standup"""
 )
 _NAMING = word_set(
     """name language database host hostname region branch environment framework editor provider url
@@ -50,7 +50,7 @@ _TIMED = word_set(
     """deadline birthday anniversary appointment meeting flight interview exam launch release
     wedding party checkup departure arrival checkin checkout due start end date due-date trip
     concert conference workshop picnic surgery ceremony graduation funeral reunion webinar
-    rehearsal delivery reservation booking"""
+    rehearsal delivery reservation booking alarm standup"""
 )
 # Sorts of value that a noun has by itself; a value of another sort is another topic.
 _SORTS = {
@@ -66,7 +66,7 @@ _SORTS = {
 _OTHERS = frozenset({"number", "other"})
 _SORT_NOUNS = {"day": "date", "money": "price", "duration": "duration"}
 MOVED = (
-    "(?:moved|changed|set|pushed|rescheduled|postponed|shifted|delayed|extended|increased|raised"
+    "(?:moved|changed|set|reset|pushed|rescheduled|postponed|shifted|delayed|extended|increased|raised"
     "|lowered|reduced|decreased|bumped|slipped|rose|risen|dropped|fell|fallen|jumped|climbed"
     "|(?:went|gone)(?= up| down))(?: back| forward| up| down| over| out)?"
 )

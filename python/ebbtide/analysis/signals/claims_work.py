@@ -67,6 +67,7 @@ _WITHOUT = SUBJECT + (
     rf"(?i:(?:(?:{HAVE} )?{ADVERBS}(?:lost|quit) (?:my|his|her|their) job\b"
     rf"|(?:got|was|were|{HAVE} been) {ADVERBS}(?:fired(?! up)|laid off|let go|made redundant)\b"
     rf"|{BE} {ADVERBS}(?:unemployed|jobless|out of (?:work|a job)|between jobs)\b))"
+    r"|(?:^\W*|\b(?i:and|just|so)\s+)(?i:lost|quit) (?i:my job)\b"
 )
 # "I retired the old server" is of the server, "from the match" of the match.
 _RETIRED = SUBJECT + (
