@@ -348,6 +348,17 @@ def test_news_of_the_same_thing_counts(asked: str, before: str, news: str) -> No
     assert best(asked, before, news) == news
 
 
+def test_what_is_said_again_word_for_word_is_no_news() -> None:
+    asked, answer = "Could you help me plan dinner for four people?", "We usually have dinner at 7."
+    assert best("When do we have dinner?", asked, answer, asked) == answer
+    turns = [said(asked), said(answer), said("Rain is expected."), said(asked)]
+    with Memory.in_memory() as memory:
+        memory.add_many(turns)
+        trace = memory.trace("When do we have dinner?")
+    terms = {row["interaction_id"]: row["terms"] for row in trace["candidates"]}
+    assert "update" not in terms[3]
+
+
 ASKED = [
     ("What's your favourite colour?", "Teal."),
     ("How many siblings do you have?", "Three"),

@@ -103,6 +103,7 @@ CLAIMS = [
     ("I'm vegan.", "current_state", "ana", "diet", "vegan", None, False),
     ("I was vegan.", "past_state", "ana", "diet", "vegan", None, False),
     ("I'm allergic to nuts.", "current_state", "ana", "allergy:nut", "allergic", None, False),
+    ("I'm allergic to fish.", "current_state", "ana", "allergy:fish", "allergic", None, False),
     (
         "I'm not allergic to nuts.",
         "current_state",

@@ -267,7 +267,7 @@ def _diet(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     end = clause.start + len(clause.text)
     for match in _ALLERGY.finditer(clause.text):
         subject = reader.subject(match, clause.start)
-        for thing in object_phrases(reader.doc, clause.start + match.end(), end):
+        for thing in object_phrases(reader.doc, clause.start + match.end(), end, things=True):
             if subject:
                 yield reader.place(clause, match, _allergy(subject, thing, ended(clause, match)))
     for match in _INTOLERANT.finditer(clause.text):

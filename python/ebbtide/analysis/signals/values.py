@@ -75,16 +75,17 @@ _WEEKDAYS = frozenset(
 )
 
 
-def object_phrases(doc: Doc, start: int, end: int) -> list[str]:
+def object_phrases(doc: Doc, start: int, end: int, *, things: bool = False) -> list[str]:
     """The noun or verb phrases that a verb's object lists, as lemmas.
 
     "running and my old bikes" gives ``["run", "old bike"]``. Pronouns, clauses and
-    phrases of empty words ("spending time") give nothing.
+    phrases of empty words ("spending time") give nothing. With ``things`` the "shellfish"
+    of "allergic to shellfish" is no deed, whatever its tag.
     """
-    return object_list(doc, start, end)[0]
+    return object_list(doc, start, end, things=things)[0]
 
 
-def object_list(doc: Doc, start: int, end: int) -> tuple[list[str], int]:
+def object_list(doc: Doc, start: int, end: int, *, things: bool = False) -> tuple[list[str], int]:
     """As :func:`object_phrases`, and the character at which the list ends."""
     phrases: list[str] = []
     comma = conjunction = False
@@ -94,7 +95,7 @@ def object_list(doc: Doc, start: int, end: int) -> tuple[list[str], int]:
     while remaining:
         if phrases and remaining[0].lower_ in _TASTE_VERBS:
             break
-        words, remaining = _phrase(remaining)
+        words, remaining = _phrase(remaining, things=things)
         if not words:
             break
         phrases.append(" ".join(words))
@@ -119,7 +120,7 @@ def object_list(doc: Doc, start: int, end: int) -> tuple[list[str], int]:
     return [phrase for phrase in kept if not all(word in _EMPTY for word in phrase.split())], last
 
 
-def _phrase(tokens: list[Token]) -> tuple[list[str], list[Token]]:
+def _phrase(tokens: list[Token], *, things: bool) -> tuple[list[str], list[Token]]:
     """The first phrase of some tokens, and the tokens after it."""
     words: list[str] = []
     previous = ""
@@ -143,7 +144,8 @@ def _phrase(tokens: list[Token]) -> tuple[list[str], list[Token]]:
         elif previous == "NOUN" and token.ent_type_ == "PERSON":
             return words, tokens[index:]
         elif token.pos_ in _OBJECT_POS and len(words) < 5 and token.tag_ not in _FINITE:
-            words.append(noun_lemma(token) if words else _doing(token) or noun_lemma(token))
+            deed = "" if words or things else _doing(token)
+            words.append(deed or noun_lemma(token))
             previous = token.pos_
         else:
             return words, tokens[index:]

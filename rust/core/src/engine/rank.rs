@@ -252,9 +252,6 @@ impl Engine {
             Some(hint) => w.asked_role * one(*meta.role == *hint),
             None => w.role * one((q.is_first_person || asker.is_the_user) && *meta.role == *"user"),
         };
-        // A question is rarely its own answer; one that also states something may be.
-        let only_asks =
-            meta.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?');
         let aside =
             matches!(&*meta.role, "system" | "tool") && q.role_hint.as_deref() != Some(&*meta.role);
         t[Term::Speaker] = w.speaker * one(by_named);
@@ -268,7 +265,7 @@ impl Engine {
         t[Term::Hedged] = -w.hedged * one(c.known.is_hedged);
         t[Term::Length] = -w.length * doublings(c.known.words);
         t[Term::SystemOrTool] = -w.system_or_tool * one(aside);
-        t[Term::Question] = -w.question * one(only_asks);
+        t[Term::Question] = -w.question * one(only_asks(c));
         t[Term::Remark] = -w.remark * one(self.turns.is_remark(c.id));
         t[Term::Social] = -w.social * c.answerability.penalties[1];
     }
@@ -333,6 +330,12 @@ impl Engine {
             sure
         }
     }
+}
+
+/// Whether it ends with a question. That is rarely its own answer; one that also states
+/// something may be.
+pub(super) fn only_asks(c: &Candidate) -> bool {
+    c.known.facts.signals.has(Signals::QUERY_LIKE) && c.known.text.trim_end().ends_with('?')
 }
 
 /// Words that a question begins with.

@@ -2,6 +2,7 @@
 //! ("from now on", "instead") against an older one about the same.
 
 use super::Engine;
+use super::rank::only_asks;
 use super::read::Candidate;
 use super::rivals::Things;
 use crate::retrieve::QueryFrame;
@@ -87,18 +88,22 @@ impl Engine {
             let said = says_so(&pool[newer], q);
             // Between two equally good answers to a question for one value the newer
             // one counts, though it does not say that things changed.
+            let answers = matches[newer] >= EQUAL && !only_asks(&pool[newer]);
             let strength = match (said, q.is_present && q.is_single) {
                 (true, _) => 1.0,
-                (false, true) if matches[newer] >= EQUAL => SILENT,
+                (false, true) if answers => SILENT,
                 _ => continue,
             };
             for &older in &about {
                 let (from, to) = (&pool[older], &pool[newer]);
                 let near = matches[newer] >= matches[older] - BEHIND
                     || (said && (corrects(to) || !things.lost(to, from)));
+                let near = near && (said || answers_as_well(to, from));
                 let on_topic = q.is_single || (covers(&pool[newer]) && covers(&pool[older]));
                 if near
                     && on_topic
+                    // Said again, word for word, it is no news.
+                    && from.known.text != to.known.text
                     && self.tells_of_the_same(to.id, from.id)
                     && !things.rival(to, from)
                 {
@@ -189,6 +194,11 @@ fn says_so(c: &Candidate, q: &QueryFrame) -> bool {
 
 fn corrects(c: &Candidate) -> bool {
     c.known.facts.signals.has(Signals::CORRECTION)
+}
+
+/// Whether it has something of the kind that is asked for, if the other has.
+fn answers_as_well(c: &Candidate, other: &Candidate) -> bool {
+    c.answerability.features[8] >= other.answerability.features[8]
 }
 
 /// Whether the turn has half of what the question is about.
