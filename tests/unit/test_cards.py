@@ -535,3 +535,9 @@ def test_two_claims_of_one_value_are_one_correction() -> None:
         "8080",
         "port",
     )
+
+
+@pytest.mark.parametrize("text", ["I changed the a-" * 1250, "try, " * 2400])
+def test_clauses_that_hang_on_each_other_by_the_thousand_are_read(text: str) -> None:
+    """Each was once followed up to the root by itself, deeper than Python calls."""
+    assert len(_cards(text)) <= MAX_CARDS

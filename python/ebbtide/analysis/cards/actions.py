@@ -16,7 +16,7 @@ from ebbtide.analysis.cards.lexicon import (
 from ebbtide.analysis.cards.objects import is_time, phrase_of
 
 if TYPE_CHECKING:
-    from spacy.tokens import Token
+    from spacy.tokens import Span, Token
 
     from ebbtide.analysis.cards.clauses import Clause
 
@@ -36,6 +36,8 @@ _OBJECT_PREPOSITIONS = words(
 _GROUPS = frozenset({"family", "fam", "team", "class", "company", "band"})
 _PENDING = frozenset({"decide", "try", "plan", "consider", "figure", "hope"})
 """A progressive of these says that something has not happened yet."""
+_NEAR = 100
+"""Tokens on each side of a verb among which its day is looked for."""
 _AROUND_NOW = frozenset({"lately", "recently", "now", "today", "currently", "days", "since", "for"})
 
 
@@ -77,10 +79,17 @@ def has_clausal_object(verb: Token) -> bool:
 
 
 def _dated_ahead(clause: Clause) -> bool:
-    nodes = [t for word in (*clause.words, clause.verb) for t in word.subtree]
     return any(
-        t.ent_type_ in {"DATE", "TIME"} or t.lower_ in {"tomorrow", "tonight"} for t in nodes
+        t.ent_type_ in {"DATE", "TIME"} or t.lower_ in {"tomorrow", "tonight"}
+        for word in (*clause.words, clause.verb)
+        for t in _phrase(word)
     )
+
+
+def _phrase(word: Token) -> Span:
+    """What hangs on a word, as far as it is near: a sentence may hang on each of its verbs."""
+    first = max(word.left_edge.i, word.i - _NEAR)
+    return word.doc[first : min(word.right_edge.i, word.i + _NEAR) + 1]
 
 
 def _passive_event(clause: Clause) -> Draft | None:

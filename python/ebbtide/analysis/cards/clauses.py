@@ -91,41 +91,77 @@ def clauses_of(sentence: Span, speaker: str) -> Iterator[Clause]:
         sentence: A sentence that neither asks nor supposes.
         speaker: What "I" stands for.
     """
+    nested = _Nested()
     for verb in sentence:
-        if verb.pos_ in {"VERB", "AUX"} and _states(verb):
-            clause = _clause(verb, speaker)
+        if verb.pos_ in {"VERB", "AUX"} and nested.states(verb):
+            clause = _clause(verb, nested, speaker)
             if clause is not None:
                 yield clause
 
 
-def _states(verb: Token) -> bool:
-    if verb.dep_ == "ROOT":
-        return True
+class _Nested:
+    """What a sentence's verbs have from those above them, worked out once for each.
+
+    A sentence may nest thousands of clauses: none is walked through twice.
+    """
+
+    __slots__ = ("_states", "_subjects")
+
+    def __init__(self) -> None:
+        self._states: dict[int, bool] = {}
+        self._subjects: dict[int, tuple[Token, Token | None]] = {}
+
+    def states(self, verb: Token) -> bool:
+        """Whether what a verb says is stated: each clause is as the one above, the root is."""
+        passed = []
+        while verb.i not in self._states:
+            passed.append(verb.i)
+            if verb.dep_ == "ROOT" or not _is_part(verb):
+                self._states[verb.i] = verb.dep_ == "ROOT"
+            else:
+                verb = verb.head
+        for place in passed:
+            self._states[place] = self._states[verb.i]
+        return self._states[verb.i]
+
+    def subject_of(self, verb: Token) -> tuple[Token, Token | None]:
+        """The verb that has the clause's subject, and it; a coordinated verb shares its head's."""
+        passed = []
+        while verb.i not in self._subjects:
+            passed.append(verb.i)
+            found = next((child for child in verb.children if child.dep_ in _SUBJECTS), None)
+            if found is not None or verb.dep_ != "conj":
+                self._subjects[verb.i] = verb, found
+            else:
+                verb = verb.head
+        for place in passed:
+            self._subjects[place] = self._subjects[verb.i]
+        return self._subjects[verb.i]
+
+
+def _is_part(verb: Token) -> bool:
+    """Whether a clause is stated if the one above it is."""
     head = verb.head
     if verb.dep_ == "conj":
-        return head.pos_ in {"VERB", "AUX"} and _states(head)
+        return head.pos_ in {"VERB", "AUX"}
     if verb.dep_ in {"ccomp", "parataxis"} and verb.i > head.i:
         # "I've been great - I won a tournament": the dash, not the verb, joins them.
         first = verb.left_edge.i
         broken = first > 0 and verb.doc[first - 1].text in {"-", "–", "—", ";", ":"}
-        return broken and lemma_of(head) not in SAYING_VERBS and _states(head)
+        return broken and lemma_of(head) not in SAYING_VERBS
     if verb.dep_ in {"ccomp", "parataxis"} and verb.i < head.i:
         marked = any(
             child.dep_ == "mark" or child.tag_ in {"WP", "WRB", "WDT"} for child in verb.children
         )
-        return not marked and lemma_of(head) not in SAYING_VERBS and _states(head)
+        return not marked and lemma_of(head) not in SAYING_VERBS
     if verb.dep_ == "advcl":
         marks = {child.lower_ for child in verb.children if child.dep_ in {"mark", "advmod"}}
-        return (
-            bool(marks & {"since", "because", "after"})
-            and verb.tag_ in {"VBD", "VBN"}
-            and _states(head)
-        )
+        return bool(marks & {"since", "because", "after"}) and verb.tag_ in {"VBD", "VBN"}
     return False
 
 
-def _clause(verb: Token, speaker: str) -> Clause | None:
-    owner, subject_token = _find_subject(verb)
+def _clause(verb: Token, nested: _Nested, speaker: str) -> Clause | None:
+    owner, subject_token = nested.subject_of(verb)
     if any(child.dep_ == "expl" for child in owner.children):
         return None
     if subject_token is None:
@@ -138,18 +174,6 @@ def _clause(verb: Token, speaker: str) -> Clause | None:
             return None
         subject, person = found
     return _with_tense(verb, owner, subject, person, subject_token)
-
-
-def _find_subject(verb: Token) -> tuple[Token, Token | None]:
-    """Find the clause's subject; a coordinated verb shares its head's."""
-    node = verb
-    while True:
-        for child in node.children:
-            if child.dep_ in _SUBJECTS:
-                return node, child
-        if node.dep_ != "conj":
-            return node, None
-        node = node.head
 
 
 def _elided_first_person(verb: Token) -> bool:

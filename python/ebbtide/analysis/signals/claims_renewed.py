@@ -44,8 +44,8 @@ _IT_IS_NOW = guarded(
 )
 _STATED = AnyOf(_NEW, _IT_MOVED, _IT_IS_NOW)
 _DETERMINERS = frozenset(["the", "our", "my", "this"])
-# Words before "it" among which the thing is looked for.
-_REACH = 24
+# Characters before "it" among which the thing is looked for.
+_REACH = 160
 
 
 def renewal_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim]:
@@ -84,7 +84,7 @@ def _renewed(
 
 def _mentioned(reader: ClaimReader, before: int) -> str | None:
     """The thing with a value that was named last: "my flight", "the team meeting"."""
-    for token in reversed(tokens_from(reader.doc, 0, before)[-_REACH:]):
+    for token in reversed(tokens_from(reader.doc, max(0, before - _REACH), before)):
         if identity_of(token.text) is None or token.pos_ not in ("NOUN", "PROPN"):
             continue
         first = token
