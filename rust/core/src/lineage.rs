@@ -344,9 +344,9 @@ impl Lineage {
     /// Whether a turn calls off what the topic is of: wholly, so that nothing is left of it
     /// once a day or an hour, or an employer, is given anew.
     fn calls_off(&self, id: InteractionId, topic: &str) -> bool {
+        let said = |stances, value| with_value(stances, value).any(|said| said.all.contains(&id));
         let stances = self.topics.get(topic);
-        let mut over = { stances.into_iter() }.flat_map(|s| OVER.map(|value| with_value(s, value)));
-        over.any(|mut said| said.any(|said| said.all.contains(&id)))
+        stances.is_some_and(|stances| OVER.iter().any(|value| said(stances, value)))
     }
 
     /// Whether what a turn says on one topic still stands (for cards). A card of a thing

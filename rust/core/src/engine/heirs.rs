@@ -34,9 +34,9 @@ impl Engine {
         left.sort_by_key(|(older, heir)| (pool[*older].id, *older, pool[*heir].id, *heir));
         let mut worth: Vec<Worth> = pool.iter().map(worth_of).collect();
         for (older, heir) in left {
-            let (own, left) = (worth[heir], worth[older]);
-            worth[heir].score = own.score.max(left.score);
-            worth[heir].confidence = own.confidence.max(left.confidence);
+            let (own, other) = (worth[heir], worth[older]);
+            worth[heir].score = own.score.max(other.score);
+            worth[heir].confidence = own.confidence.max(other.confidence);
         }
         for (c, worth) in pool.iter_mut().zip(worth) {
             let more = worth.score - c.score;
