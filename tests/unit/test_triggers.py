@@ -25,7 +25,6 @@ from ebbtide.analysis.patterns import (
 )
 from ebbtide.analysis.signals import (
     claims_holdings,
-    claims_keys,
     claims_life,
     claims_renewed,
     claims_taste,
@@ -154,7 +153,6 @@ def test_any_of_several_may_match_where_one_does() -> None:
     ("module", "beside"),
     [
         (claims_holdings, "LONG_PAST _FOR_NOW"),
-        (claims_keys, "_NOT_DONE"),
         (claims_life, "LONG_PAST _NOW_SO"),
         (claims_renewed, ""),
         (claims_taste, "PREFERENCE_NOT _NOW _ANYMORE _OVER _FOR"),

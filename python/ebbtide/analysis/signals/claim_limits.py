@@ -94,9 +94,9 @@ _IN_PART = lazy(
     r"|exclusively|necessarily|entirely|exactly)\b",
     re.IGNORECASE,
 )
-_YES_OR_NO = frozenset(
-    {"like", "dislike", "allergic", "not allergic", "cancelled", "out of work", "retired"}
-)
+_YES_OR_NO = frozenset({"like", "dislike", "allergic", "not allergic"})
+# Of what is over nothing is left that others could be beside.
+_OVER = frozenset({"cancelled", "out of work", "retired"})
 # "I also lost my job": of these one has one, and "also" is said of somebody else's.
 _ONE = frozenset({"age", "diet", "employment", "name", "origin", "relationship status"})
 
@@ -118,7 +118,8 @@ def beside_others(claim: Claim) -> Claim:
 
     What says yes or no to one thing leaves others alone already, and so does a denial.
     """
-    held = claim.old_value or claim.negated or claim.value in _YES_OR_NO or claim.identity in _ONE
+    held = claim.old_value or claim.negated or claim.identity in _ONE
+    held = held or claim.value in _YES_OR_NO | _OVER
     if held or claim.kind not in ("preference", "current_state", "past_state"):
         return claim
     return replace(claim, identity=f"{claim.identity} also {claim.value}")

@@ -83,8 +83,13 @@ class ClaimReader:
     advises: bool = False
 
     def subject(self, match: re.Match[str], offset: int) -> str | None:
-        """Whom a match's group ``s`` is about; None for pronouns and plain words."""
-        words = match.group("s")
+        """Whom a match is about: by its group ``s``, or else the speaker.
+
+        None for pronouns and plain words.
+        """
+        words = match.groupdict().get("s")
+        if not words:
+            return self.speaker
         if words.lower() in ("i", "we"):
             return self.speaker
         if words.lower().startswith("my "):

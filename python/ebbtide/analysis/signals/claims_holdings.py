@@ -34,6 +34,7 @@ _THINGS = word_set(
 _OF_A_KIND = word_set("subscription membership")
 _HELD = _PETS | _THINGS | _OF_A_KIND
 _NOUN = "(?:" + "|".join(sorted(_HELD)) + ")"
+_NOUNS = "(?:" + "|".join(sorted(form for noun in _HELD for form in (noun, f"{noun}s"))) + ")"
 
 _HAS = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:have|has|'ve got|have got|has got|own|owns|got|bought|adopted) "
@@ -42,7 +43,7 @@ _HAS = guarded(
 _HAS_NOT = guarded(
     SUBJECT + rf"(?i:{ADVERBS}(?:(?:don'?t|do not|doesn'?t|does not|no longer|never) (?:have|own)s?"
     r"|no longer has|(?:have|has) no) (?:(?:an?|any|the|my|our) )?(?:[\w-]+ )?"
-    rf"(?P<noun>{_NOUN})s?\b)"
+    rf"(?P<noun>{_NOUNS})\b)"
 )
 _GAVE = guarded(
     SUBJECT + rf"(?i:(?:{HAVE} )?{ADVERBS}(?:had to )?(?:sold|sell|gave away|give away|got rid of"
@@ -99,7 +100,7 @@ def holding_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
 def _held(
     reader: ClaimReader, clause: Clause, match: re.Match[str], *, denied: bool
 ) -> Iterator[PlacedClaim]:
-    subject = reader.subject(match, clause.start) if match.group("s") else reader.speaker
+    subject = reader.subject(match, clause.start)
     at, end = clause.start + match.start("noun"), clause.start + match.end()
     said = tokens_from(reader.doc, at, clause.end)
     # A car seat is no car.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ebbtide.analysis.facts import Claim
-from ebbtide.analysis.patterns import AnyOf, guarded
+from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.claims_settings import limited_topic
 from ebbtide.analysis.signals.setting_values import NAMED, VALUE, normal
@@ -44,12 +44,11 @@ _CHANGED = guarded(
 _NOT_DONE = guarded(
     r"(?:\b(?:not|never|almost|nearly|to|should|could|would)\b|n't\b)", re.IGNORECASE
 )
-_STATED = AnyOf(_IS, _CHANGED)
 
 
 def key_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
     """What a clause says a setting of a program to be, by its name in the program."""
-    if not ("_" in clause.text or "--" in clause.text) or not _STATED.may_match(clause.text):
+    if not ("_" in clause.text or "--" in clause.text):
         return
     match = _CHANGED.search(clause.text)
     if match is not None:

@@ -129,7 +129,7 @@ def _residence(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         (_GREW, "hometown", "past_state"),
     ):
         for match in pattern.finditer(clause.text):
-            subject = reader.subject(match, clause.start) if match.group("s") else reader.speaker
+            subject = reader.subject(match, clause.start)
             first = clause.start + match.end()
             value = place_name(reader.doc, reader.text, first, end, within=True)
             if subject is None or value is None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.patterns import AnyOf, guarded
 from ebbtide.analysis.signals.claim_parts import ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.claims_settings import (
@@ -13,30 +11,26 @@ from ebbtide.analysis.signals.claims_settings import (
     SOFT,
     happens,
     identity_of,
-    limited_topic,
-    of_sort,
-    suits,
-    value_of,
+    value_claims,
 )
-from ebbtide.analysis.signals.setting_values import NAMED, VALUE
+from ebbtide.analysis.signals.setting_values import ANY, VALUE
 from ebbtide.analysis.signals.text import Clause, Sentence
 from ebbtide.analysis.signals.values import tokens_from
 
 __all__ = ["renewal_claims"]
 
-_ANY = f"(?:(?i:{VALUE})|{NAMED})"
 _WHO = r"\b(?i:I|we|they)(?i:'ve| have| had to)?(?i: just| recently| finally| also)*"
 _NEW = guarded(
     rf"{_WHO} (?i:(?:changed|updated|reset|replaced|rotated)\s+(?:the|our|my)"
     r"|(?:got|have|chose|picked|bought)\s+(?:an?|the|our|my)\s+(?P<new>new))\s+"
     r"(?P<np>(?:[\w.#/+-]+(?:'s)?\s+){0,3}?[\w.#/+-]+)\s*(?:[,;:–—-]+|\b(?i:and)\b)\s*"
-    rf"(?i:(?:it|that|this|the new one)(?:'s| is)\s+)?(?i:{SOFT})(?P<value>{_ANY})(?P<tail>.*)$"
+    rf"(?i:(?:it|that|this|the new one)(?:'s| is)\s+)?(?i:{SOFT})(?P<value>{ANY})(?P<tail>.*)$"
 )
 _IT_MOVED = guarded(
     r"\b(?i:(?:they|we|he|she|I|someone|somebody)(?:'ve| have| has| had to)?(?: just)? "
     rf"{MOVED} it(?: back| forward| up| down| over)?"
     rf"|it(?:'s| is| has| was| got)(?: now| just| been)* {MOVED}) (?i:to|until) "
-    rf"(?i:{SOFT})(?P<value>{_ANY})(?P<tail>.*)$"
+    rf"(?i:{SOFT})(?P<value>{ANY})(?P<tail>.*)$"
 )
 _IT_IS_NOW = guarded(
     rf"\b(?i:it(?:'s| is)) (?P<now>(?i:now )?)(?i:(?:on|at|in|until) )?(?P<value>(?i:{VALUE}))"
@@ -54,32 +48,21 @@ def renewal_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedCl
         return
     match = _NEW.search(sentence.text)
     if match:
+        identity = identity_of(match.group("np"))
         # A new password takes the place of the old one, a new meeting does not.
-        phrase = match.group("np")
-        identity = identity_of(phrase)
-        if identity and not (match.group("new") and happens(identity)):
-            yield from _renewed(reader, sentence, match, phrase)
-        return
-    match = _IT_MOVED.search(sentence.text)
-    if match is None:
-        match = _IT_IS_NOW.search(sentence.text)
-        if match is None or not (match.group("now") or match.group("after")):
-            return
-    phrase = _mentioned(reader, sentence.start + match.start())
-    if phrase:
-        yield from _renewed(reader, sentence, match, phrase)
-
-
-def _renewed(
-    reader: ClaimReader, sentence: Sentence, match: re.Match[str], phrase: str
-) -> Iterator[PlacedClaim]:
-    identity = identity_of(phrase)
-    if identity is None or not suits(identity, match.group("value")):
-        return
-    value = value_of(identity, match.group("value"))
-    whole = Clause(sentence.start, sentence.end, sentence.text)
-    topic = limited_topic(reader, whole, of_sort(identity, value), match.start("tail"))
-    yield reader.place(sentence, match, Claim("current_state", reader.speaker, topic, value))
+        if identity and match.group("new") and happens(identity):
+            identity = None
+    else:
+        match = _IT_MOVED.search(sentence.text)
+        if match is None:
+            match = _IT_IS_NOW.search(sentence.text)
+            if match is None or not (match.group("now") or match.group("after")):
+                return
+        phrase = _mentioned(reader, sentence.start + match.start())
+        identity = identity_of(phrase) if phrase else None
+    if identity:
+        whole = Clause(sentence.start, sentence.end, sentence.text)
+        yield from value_claims(reader, whole, match, identity)
 
 
 def _mentioned(reader: ClaimReader, before: int) -> str | None:

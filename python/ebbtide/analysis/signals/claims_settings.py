@@ -11,7 +11,14 @@ from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded, lazy
 from ebbtide.analysis.signals.claim_limits import fronted, limited, limits
 from ebbtide.analysis.signals.claim_parts import MANY, UNSPECIFIED, ClaimReader, PlacedClaim
-from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal, sort_of
+from ebbtide.analysis.signals.setting_values import (
+    ANY,
+    NAMED,
+    VALUE,
+    is_value,
+    normal,
+    sort_of,
+)
 from ebbtide.analysis.signals.text import Clause, Sentence
 from ebbtide.analysis.signals.values import tokens_from
 
@@ -26,31 +33,27 @@ __all__ = [
     "owned",
     "replacement_claims",
     "setting_claims",
-    "suits",
-    "value_of",
+    "value_claims",
 ]
 
-# Nouns whose value is a number, date, time or version; and those whose value is a name.
-_NUMERIC = word_set(
-    """port version deadline budget limit timeout size price cost rent salary birthday anniversary
-    appointment meeting flight interview exam launch release date time number code pin total quota
-    threshold rate height weight distance duration password address extension score temperature
-    interval retry count capacity fee wedding party checkup departure arrival checkin checkout due
-    start end url email due-date trip concert conference workshop picnic surgery ceremony graduation
-    funeral reunion webinar rehearsal delivery reservation booking alarm standup"""
-)
-_NAMING = word_set(
-    """name language database host hostname region branch environment framework editor provider url
-    address email password username endpoint domain title codename city venue location destination
-    airline currency timezone model repo repository owner contact supplier
-    """
-)
 # What happens: its value is a day unless something else is said, and "will be" tells it.
 _TIMED = word_set(
     """deadline birthday anniversary appointment meeting flight interview exam launch release
     wedding party checkup departure arrival checkin checkout due start end date due-date trip
     concert conference workshop picnic surgery ceremony graduation funeral reunion webinar
     rehearsal delivery reservation booking alarm standup"""
+)
+# Nouns whose value is a number, date, time or version; and those whose value is a name.
+_NUMERIC = _TIMED | word_set(
+    """port version budget limit timeout size price cost rent salary time number code pin total
+    quota threshold rate height weight distance duration password address extension score
+    temperature interval retry count capacity fee url email"""
+)
+_NAMING = word_set(
+    """name language database host hostname region branch environment framework editor provider url
+    address email password username endpoint domain title codename city venue location destination
+    airline currency timezone model repo repository owner contact supplier
+    """
 )
 # Sorts of value that a noun has by itself; a value of another sort is another topic.
 _SORTS = {
@@ -104,10 +107,9 @@ _FROM_TO = guarded(
     f" from {SOFT})(?P<old>(?i:{VALUE})|{NAMED})(?i: to {SOFT})(?P<value>(?i:{VALUE})"
     f"|{NAMED})"
 )
-_ANY = f"(?:(?i:{VALUE})|{NAMED})"
 _WE_MOVED = guarded(
     rf"(?i:\b{MOVED} (?:the|our|my|this) ){_NP} (?i:(?:back |forward |up |down |over |out )?)"
-    rf"(?:(?i:from {SOFT})(?P<old>{_ANY}) )?(?i:(?:to|until) {SOFT})(?P<value>{_ANY})"
+    rf"(?:(?i:from {SOFT})(?P<old>{ANY}) )?(?i:(?:to|until) {SOFT})(?P<value>{ANY})"
     r"(?P<tail>.*)$"
 )
 # "Move the meeting to Tuesday", told to who does it.
@@ -115,7 +117,7 @@ _TELLS_TO = guarded(
     r"^\W*(?i:(?:(?:please|ok|okay|and|then|now|also|just|let'?s|yes|yeah|no|actually)\b[\s,]*)*"
     r"(?:change|set|move|switch|update|raise|lower|increase|decrease|reduce|bump|extend|push"
     r"|shift|reschedule|postpone|delay) (?:the|our|my|this|that) )"
-    rf"{_NP} (?i:(?:back |forward |up |down |over |out )?to {SOFT})(?P<value>{_ANY})(?P<tail>.*)$"
+    rf"{_NP} (?i:(?:back |forward |up |down |over |out )?to {SOFT})(?P<value>{ANY})(?P<tail>.*)$"
 )
 _NOT_DONE = lazy(r"(?:\b(?:not|never|almost|nearly)\b|n't\b)", re.IGNORECASE)
 # "Deadline: March 8" as a message by itself; a list of such lines is of many things.
@@ -230,12 +232,12 @@ def _noun(identity: str) -> str:
     return identity.split(" for ", maxsplit=1)[0].split()[-1]
 
 
-def suits(identity: str, value: str) -> bool:
+def _suits(identity: str, value: str) -> bool:
     """A name is a value only of a noun that takes names."""
     return is_value(value) or _noun(identity) in _NAMING
 
 
-def value_of(identity: str, value: str) -> str:
+def _value(identity: str, value: str) -> str:
     """The normal form of a value; "at 3" is a time where something happens then."""
     value = normal(value)
     clock = _noun(identity) in _TIMED and value.isdigit() and int(value) < 24
@@ -264,8 +266,8 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
     match = _SETTING.search(clause.text)
     if match:
         identity = identity_of(match.group("np"))
-        if identity and suits(identity, match.group("value")) and _holds(match, identity):
-            yield from _setting(reader, clause, match, identity)
+        if identity and _holds(match, identity):
+            yield from value_claims(reader, clause, match, identity)
     match = _WE_MOVED.search(clause.text)
     if match and _NOT_DONE.search(clause.text[: match.start()]):
         match = None
@@ -273,15 +275,15 @@ def setting_claims(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]
         match = _TELLS_TO.search(clause.text)
     if match:
         identity = identity_of(match.group("np"))
-        if identity and suits(identity, match.group("value")):
-            yield from _setting(reader, clause, match, identity)
+        if identity:
+            yield from value_claims(reader, clause, match, identity)
     match = _ON_PORT.search(clause.text)
     if match:
         owner = re.sub(
             r"\b(?:the|our|my|is|are|now|actually)\b\s*", "", nfc_lower(match.group("np"))
         ).strip(" ,")
         plain = not owner or owner in _EMPTY_OWNER
-        yield from _setting(reader, clause, match, "port" if plain else f"port for {owner}")
+        yield from value_claims(reader, clause, match, "port" if plain else f"port for {owner}")
 
 
 def line_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim]:
@@ -290,7 +292,7 @@ def line_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[PlacedClaim
     identity = identity_of(match.group("np")) if match else None
     if match and identity:
         whole = Clause(sentence.start, sentence.end, sentence.text)
-        yield from _setting(reader, whole, match, identity)
+        yield from value_claims(reader, whole, match, identity)
 
 
 def _holds(match: re.Match[str], identity: str) -> bool:
@@ -308,15 +310,22 @@ def _holds(match: re.Match[str], identity: str) -> bool:
     return not (_IN.search(before) or _AWAY.match(match.group("tail")))
 
 
-def _setting(
+def value_claims(
     reader: ClaimReader, clause: Clause, match: re.Match[str], identity: str
 ) -> Iterator[PlacedClaim]:
+    """That a thing has a value, by a match with the groups ``value`` and ``tail``.
+
+    It may have ``old``, ``be`` and ``neg``. What follows may tell of a second value ("on
+    Monday at 3"), of the one that is replaced, and of what the value is limited to.
+    """
     groups = match.groupdict()
-    value, tail = value_of(identity, match.group("value")), match.group("tail")
+    if not _suits(identity, groups["value"]):
+        return
+    value, tail = _value(identity, match.group("value")), match.group("tail")
     things = _counted(reader, clause.start + match.end("value"), identity, value)
     replaced = _NOT_OLD.match(tail.lstrip().removeprefix(things) if things else tail)
     named = groups.get("old") or (replaced.group("old") if replaced else None)
-    old = value_of(identity, named) if named else None
+    old = _value(identity, named) if named else None
     if things:
         value = f"{value} {things}"
         old = f"{old} {things}" if old and sort_of(old) == "number" else old
@@ -333,7 +342,7 @@ def _setting(
     if old:
         yield reader.place(clause, match, Claim("correction", reader.speaker, topic, value, old))
     if second and not denied and not old:
-        also = value_of(identity, second.group("value"))
+        also = _value(identity, second.group("value"))
         if {sort_of(value), sort_of(also)} == {"day", "clock"}:
             topic = limited_topic(reader, clause, of_sort(identity, also), after)
             claim = Claim(kind, reader.speaker, topic, also)
@@ -380,8 +389,8 @@ def replacement_claims(reader: ClaimReader, sentence: Sentence) -> Iterator[Plac
         match = pattern.search(sentence.text)
         identity = identity_of(match.group("np")) if match else None
         if match and identity:
-            value = value_of(identity, match.group("value"))
-            old = value_of(identity, match.group("old"))
+            value = _value(identity, match.group("value"))
+            old = _value(identity, match.group("old"))
             topic = of_sort(identity, old)
             for kind in ("current_state", "correction"):
                 claim = Claim(kind, reader.speaker, topic, value, old)

@@ -168,8 +168,7 @@ def _employment(reader: ClaimReader, clause: Clause) -> Iterator[PlacedClaim]:
         match = pattern.search(clause.text)
         if match is None or LONG_PAST.search(clause.text):
             continue
-        about = match.groupdict().get("s")
-        subject = reader.subject(match, clause.start) if about else reader.speaker
+        subject = reader.subject(match, clause.start)
         if subject and not _LOOKS_BACK.search(clause.text[: match.end()]):
             for topic in topics:
                 yield reader.place(clause, match, Claim("current_state", subject, topic, value))

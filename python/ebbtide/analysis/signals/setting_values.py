@@ -8,7 +8,7 @@ from ebbtide.analysis.normalise import nfc_lower
 from ebbtide.analysis.patterns import lazy
 from ebbtide.analysis.temporal.vocabulary import MONTH_NAMES, MONTHS
 
-__all__ = ["MONTH", "NAMED", "VALUE", "WEEKDAY", "is_value", "normal", "sort_of"]
+__all__ = ["ANY", "MONTH", "NAMED", "VALUE", "WEEKDAY", "is_value", "normal", "sort_of"]
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -51,6 +51,10 @@ NAMED = (
     r"|[a-z]\w*?(?:[-_./]\w|\d)[\w./-]*)"
 )
 """A name or a term, told by its capitals or by signs within it."""
+
+
+ANY = f"(?:(?i:{VALUE})|{NAMED})"
+"""A value or a name."""
 
 
 def is_value(text: str) -> bool:
