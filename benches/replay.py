@@ -2,8 +2,9 @@
 
     python benches/replay.py --data ../shared/data/locomo/locomo_dev5.json.gz --out replay.json
 
-The bound is cores ÷ the stages' summed CPU seconds a turn, all of it measured in this
-run. Wall times mean something on an idle machine only; CPU times nearly always.
+The bound is cores ÷ the stages' summed CPU seconds a turn. Each round measures the stages
+and then the replays, and a share is that of one round's replay of its own bound, so that a
+slow minute of the machine is in both. Medians of the rounds.
 """
 
 from __future__ import annotations
@@ -89,6 +90,38 @@ def replayed(turns: list[Turn], workers: int, config: Config) -> dict[str, float
     }
 
 
+def one_round(
+    turns: list[Turn], prepared: list[Prepared], workers: list[int], config: Config
+) -> dict[str, Any]:
+    """What the stages cost, and how fast the turns are replayed, by number of workers."""
+    cost = stages(prepared, config)
+    return {"stages": cost, "replay": {n: replayed(turns, n, config) for n in workers}}
+
+
+def summed_up(rounds: list[dict[str, Any]], cores: int) -> dict[str, Any]:
+    """Medians of the rounds; each replay by the bound of its own round."""
+    bounds = [1000 * cores / found["stages"]["sum"] for found in rounds]
+
+    def replays(workers: int) -> dict[str, Any]:
+        runs = [found["replay"][workers] for found in rounds]
+        speeds = [run["turns_per_second"] for run in runs]
+        shares = [speed / bound for speed, bound in zip(speeds, bounds, strict=True)]
+        return {
+            "runs": runs,
+            "median_turns_per_second": statistics.median(speeds),
+            "share_of_bound": statistics.median(shares),
+        }
+
+    return {
+        "cpu_ms_a_turn": {
+            stage: statistics.median(found["stages"][stage] for found in rounds)
+            for stage in rounds[0]["stages"]
+        },
+        "bound_turns_per_second": statistics.median(bounds),
+        "replay": {str(workers): replays(workers) for workers in rounds[0]["replay"]},
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a transcript file")
@@ -108,24 +141,9 @@ def main() -> None:
     config = Config()
     if options.model is not None:
         config = config.replace(nlp={"model_name": options.model})
-    cost = stages(prepared, config)
-    bound = 1000 * cores / cost["sum"]
-    report: dict[str, Any] = {
-        "turns": len(turns),
-        "cores": cores,
-        "load": os.getloadavg()[0],
-        "cpu_ms_a_turn": cost,
-        "bound_turns_per_second": bound,
-        "replay": {},
-    }
-    for workers in options.workers:
-        runs = [replayed(turns, workers, config) for _ in range(options.runs)]
-        middle = statistics.median(run["turns_per_second"] for run in runs)
-        report["replay"][str(workers)] = {
-            "runs": runs,
-            "median_turns_per_second": middle,
-            "share_of_bound": middle / bound,
-        }
+    rounds = [one_round(turns, prepared, options.workers, config) for _ in range(options.runs)]
+    report = {"turns": len(turns), "cores": cores, "load": os.getloadavg()[0]}
+    report |= summed_up(rounds, cores)
     text = json.dumps(report, indent=1)
     print(text)
     if options.out is not None:
