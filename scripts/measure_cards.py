@@ -209,9 +209,10 @@ Questions; sentences with if, would, could, might, wish, maybe and their like;
 requests of the moment; what is said about the person spoken to; what somebody else
 is reported to have said, and anything in quotation marks; system and tool turns;
 code blocks, log lines, JSON, quoted mail; a text handed over ("translate this: ...");
-bare he, she, it, they, this, that as subject; objects that are empty, a pronoun, or
-longer than 12 tokens after cutting them to the noun phrase with its attachments. An
-assistant's orders and advice are nobody's rule. At most 6 cards a turn.
+it, they, this, that as subject, and he or she where nobody, or more than one, can be
+meant; objects that are empty, a pronoun, or longer than 12 tokens after cutting them to
+the noun phrase with its attachments. An assistant's orders and advice are nobody's
+rule. At most 6 cards a turn.
 
 ## Precision
 

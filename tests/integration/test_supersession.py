@@ -119,6 +119,16 @@ CHANGES = [
     ("I hate mornings.", "Actually, I've come to like mornings."),
     ("My sister's name is Lea.", "It's spelled Leah, not Lea."),
     ("My interview is on Tuesday.", "Sorry, it's Wednesday, not Tuesday."),
+    # Of "he" and "she", where one person may be meant
+    ("My sister lives in Boston.", "My sister called. She moved to Denver."),
+    ("My sister lives in Boston.", "Great news from my sister: she just moved to Denver!"),
+    ("My brother works at Google.", "My brother quit his job and he works at Meta now."),
+    ("Tom lives in Berlin.", "I talked to Tom yesterday. He lives in Munich now."),
+    ("My friend Tom lives in Berlin.", "My friend Tom says hi. He's moved to Munich."),
+    ("My mom is vegetarian.", "Dinner with my mom was fun. She's vegan now."),
+    ("My brother lives in Oslo.", "Thanks, Mel! My brother is fine, and he lives in Bergen now."),
+    ("My sister lives in Boston.", "I saw my dad and my sister. She lives in Denver now."),
+    ("My wife works at Google.", "My wife is happy because she works at Meta now."),
     # Work, possessions, settings by their names in a program, and what was just named
     ("I work at Google.", "I got laid off last Friday."),
     ("I work at Google.", "I lost my job."),
@@ -323,6 +333,20 @@ KEEPS = [
     # One after another has a name
     ("The name of the movie is Dune.", "The name of the movie is Emma."),
     ("The service is called Atlas.", "We renamed the bucket to Borealis."),
+    # Of "he" and "she", where nobody or more than one may be meant
+    ("My sister lives in Boston.", "She moved to Denver."),
+    ("My sister lives in Boston.", "My sister and my mom called. She moved to Denver."),
+    ("My sister lives in Boston.", "My brother called. She moved to Denver."),
+    ("My sister lives in Boston.", "My sister has a new boyfriend. He lives in Denver."),
+    ("My sister lives in Boston.", "Jane visited my sister. She lives in Denver."),
+    ("My sister lives in Boston.", "My sister has a friend, and she lives in Denver."),
+    ("My sister lives in Boston.", "My sister called: would she move to Denver?"),
+    ("My brother lives in Boston.", "My brother's boss is nice. He lives in Denver."),
+    ("My brother lives in Boston.", "My brother is out with his son. He lives in Denver."),
+    ("Tom lives in Berlin.", "Tom met a guy. He lives in Munich."),
+    ("Tom lives in Berlin.", "Tom and Jim came over. He lives in Munich."),
+    ("My dad lives in Oslo.", "My dad got a dog. He lives in the garden."),
+    ("My sister lives in Boston.", "If my sister gets the job, she lives in Denver."),
     # Of work, possessions and settings
     ("I work at Google.", "My friend got laid off."),
     ("I work at Google.", "I almost lost my job."),

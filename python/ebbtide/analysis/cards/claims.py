@@ -72,8 +72,8 @@ def with_claims(
         cues: Evidence of the turn's signals, used to place a claim.
 
     Returns:
-        All cards, unsorted; every claim is told by one of
-        them, apart from claims about a bare pronoun.
+        All cards, unsorted; every claim is told by one of them, apart from those whose value
+        is a pronoun.
     """
     result = list(cards)
     for claim in claims:

@@ -11,6 +11,7 @@ from ebbtide.analysis.cards.lexicon import (
     UNREAL_MODALS,
     WRAPPER_VERBS,
 )
+from ebbtide.analysis.signals.people import PRONOUNS, meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,8 +193,8 @@ def noun_subject(token: Token, speaker: str) -> tuple[str, str] | None:
         speaker: What "I" stands for.
 
     Returns:
-        ``(subject, person)``, or None when it is a bare pronoun, the person
-        spoken to, or a phrase that nobody could name later.
+        ``(subject, person)``, or None when it is a pronoun that nobody or more than one stands
+        behind, the person spoken to, or a phrase that nobody could name later.
     """
     group = [token, *token.conjuncts]
     if any(member.lower_ in _FIRST for member in group):
@@ -207,6 +208,9 @@ def noun_subject(token: Token, speaker: str) -> tuple[str, str] | None:
 
 
 def _single_subject(token: Token, speaker: str) -> tuple[str, str] | None:
+    if token.lower_ in PRONOUNS:
+        who = meant(token.doc, token.lower_, token.idx, speaker)
+        return None if who is None else (who, "named")
     if token.pos_ == "PRON" or token.pos_ == "DET":
         return None
     if any(child.dep_ in {"relcl", "acl"} for child in token.children):

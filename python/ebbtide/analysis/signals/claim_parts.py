@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ebbtide.analysis.facts import Claim, TurnText
 from ebbtide.analysis.normalise import nfc_lower, word_set
+from ebbtide.analysis.signals.people import NAMES, PRONOUNS, RELATIVE, meant, relative
 from ebbtide.analysis.signals.values import tokens_from
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADVERBS",
-    "MANY",
-    "NAMES",
-    "RELATIVE",
     "SUBJECT",
     "UNSPECIFIED",
     "ClaimReader",
@@ -31,17 +29,9 @@ UNSPECIFIED = ""
 """Identity of a replacement that names both values but not what they are values of
 ("I meant Tuesday, not Monday")."""
 
-RELATIVE = (
-    r"(?:(?:older|younger|little|big|best|twin|elder|step)[- ])?"
-    "(?:sister|brother|mom|mum|mother|dad|father|wife|husband|son|daughter|partner"
-    "|girlfriend|boyfriend"
-    r"|fianc[eé]e?|friend|boss|aunt|uncle|cousin|grandma|grandpa|grandmother|grandfather|roommate"
-    r"|flatmate|neighbou?r|colleague|manager|niece|nephew|dog|cat)"
-)
-NAMES = r"[A-Z][\w-]+(?: [A-Z][\w-]+){0,2}"
 # "im" and "ive" are written for "I'm" and "I've".
 SUBJECT = (
-    rf"(?P<s>\b[Ii]|\b[Ww]e|\b[Mm]y {RELATIVE}(?: {NAMES})?|\b{NAMES})"
+    rf"(?P<s>\b[Ii]|\b[Ww]e|\b[Ss]?[Hh]e|\b[Mm]y {RELATIVE}(?: {NAMES})?|\b{NAMES})"
     r"(?:\s+|(?=')|(?=\u2019)|(?<=\b[Ii])(?=(?:m|ve)\b))"
 )
 ADVERBS = (
@@ -85,26 +75,18 @@ class ClaimReader:
     def subject(self, match: re.Match[str], offset: int) -> str | None:
         """Whom a match is about: by its group ``s``, or else the speaker.
 
-        None for pronouns and plain words.
+        None for plain words, and for pronouns that nobody or more than one stands behind.
         """
         words = match.groupdict().get("s")
         if not words:
             return self.speaker
         if words.lower() in ("i", "we"):
             return self.speaker
+        if words.lower() in PRONOUNS:
+            return meant(self.doc, words.lower(), offset + match.start("s"), self.speaker)
         if words.lower().startswith("my "):
-            return self._relative(words)
+            return relative(words, self.speaker)
         return self.named(offset + match.start("s"), offset + match.end("s"))
-
-    def _relative(self, words: str) -> str | None:
-        """By name, for one has many friends and two sisters; those one has one of, as such."""
-        found = re.match(rf"[Mm]y (?P<who>{RELATIVE})(?: (?P<name>.+))?", words)
-        if found is None:
-            return None
-        who = nfc_lower(found.group("who"))
-        if found.group("name") and who not in _SINGLE:
-            return nfc_lower(found.group("name"))
-        return None if who in MANY else f"{self.speaker}'s {who}"
 
     def named(self, start: int, end: int) -> str | None:
         """The name at the end of a run of capitalised words ("So Tom Silva"), in lower case."""
@@ -128,12 +110,6 @@ class ClaimReader:
         return PlacedClaim(claim, where.start + match.start(), where.start + match.end())
 
 
-_SINGLE = word_set(
-    """mom mum mother dad father wife husband partner girlfriend boyfriend fiance fiancé fiancee
-    fiancée boss"""
-)
-MANY = word_set("friend colleague cousin aunt uncle niece nephew neighbor neighbour")
-"""Of these one has several: without a name, nobody knows which one is meant."""
 _NOT_NAMES = word_set(
     """he she they it you this that these those who what which there everyone everybody someone
     people nobody one thanks hey hi oh wow yeah yes no ok okay actually sorry"""

@@ -1,7 +1,7 @@
 """Topic identity and value: what supersession compares (paper, section 4.5).
 
-Claims are conservative. A question, a condition, a wish, another's words, a bare
-pronoun, and everything said to or about the listener claim nothing.
+Claims are conservative. A question, a condition, a wish, another's words, a pronoun
+that may mean two, and everything said to or about the listener claim nothing.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded
 from ebbtide.analysis.signals.claim_limits import limits
-from ebbtide.analysis.signals.claim_parts import MANY, UNSPECIFIED, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.claims_settings import happens, identity_of, of_sort, owned
+from ebbtide.analysis.signals.people import MANY
 from ebbtide.analysis.signals.setting_values import NAMED, VALUE, is_value, normal
 from ebbtide.analysis.signals.text import Clause
 

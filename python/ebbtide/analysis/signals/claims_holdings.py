@@ -9,15 +9,9 @@ from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.patterns import AnyOf, guarded, lazy
 from ebbtide.analysis.signals.claim_limits import for_a_time, limited, limits
-from ebbtide.analysis.signals.claim_parts import (
-    ADVERBS,
-    NAMES,
-    RELATIVE,
-    SUBJECT,
-    ClaimReader,
-    PlacedClaim,
-)
+from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.claim_tenses import BE, HAVE, LONG_PAST
+from ebbtide.analysis.signals.people import NAMES, RELATIVE
 from ebbtide.analysis.signals.setting_values import MONTH, WEEKDAY, normal
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import noun_lemma, tokens_from

@@ -9,15 +9,10 @@ from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import AnyOf, guarded, lazy
 from ebbtide.analysis.signals.claim_limits import for_a_time, limited, limits, part_time
-from ebbtide.analysis.signals.claim_parts import (
-    ADVERBS,
-    MANY,
-    SUBJECT,
-    ClaimReader,
-    PlacedClaim,
-)
+from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.claim_tenses import BE, HAVE, LONG_PAST, NOT, ended, is_past, kind_of
 from ebbtide.analysis.signals.countries import COUNTRIES
+from ebbtide.analysis.signals.people import MANY
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import (
     NUMBER_WORDS,

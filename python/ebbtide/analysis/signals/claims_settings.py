@@ -10,7 +10,8 @@ from ebbtide.analysis.needs import bits_of, number
 from ebbtide.analysis.normalise import nfc_lower, word_set
 from ebbtide.analysis.patterns import guarded, lazy
 from ebbtide.analysis.signals.claim_limits import fronted, limited, limits
-from ebbtide.analysis.signals.claim_parts import MANY, UNSPECIFIED, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.claim_parts import UNSPECIFIED, ClaimReader, PlacedClaim
+from ebbtide.analysis.signals.people import MANY
 from ebbtide.analysis.signals.setting_values import (
     ANY,
     NAMED,

@@ -10,14 +10,9 @@ from ebbtide.analysis.facts import Claim
 from ebbtide.analysis.normalise import word_set
 from ebbtide.analysis.patterns import AnyOf, guarded
 from ebbtide.analysis.signals.claim_limits import limited, limits
-from ebbtide.analysis.signals.claim_parts import (
-    ADVERBS,
-    NAMES,
-    SUBJECT,
-    ClaimReader,
-    PlacedClaim,
-)
+from ebbtide.analysis.signals.claim_parts import ADVERBS, SUBJECT, ClaimReader, PlacedClaim
 from ebbtide.analysis.signals.cues_preference import PREFERENCE_NOT
+from ebbtide.analysis.signals.people import NAMES
 from ebbtide.analysis.signals.text import Clause
 from ebbtide.analysis.signals.values import object_list, object_phrases
 

@@ -41,7 +41,7 @@ class EnglishAdapter:
     """Rules for English over a spaCy parse (paper, section 4.5). Stateless."""
 
     name = "en"
-    version = "8"
+    version = "9"
 
     def signals(self, doc: Doc, turn: TurnText) -> SignalReading:
         """Read the signals, their cues and the claims of one turn.
