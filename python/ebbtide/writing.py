@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ebbtide.errors import InputError
 from ebbtide.observing import observed, scrubbed
 from ebbtide.opened import closed
 from ebbtide.pipeline import (
@@ -52,6 +53,9 @@ class Writing:
         self._settle_lock = threading.RLock()
         self._flush_lock = threading.RLock()
         self._write_lock = threading.RLock()
+        # By the thread that holds the locks of settling and flushing: what it calls, a progress
+        # callback or a model that writes, may read the memory.
+        self._draining = False
         self._background: BackgroundFlush | None = None
         # A signal's handler that closes the memory may come in while its own thread has it.
         self._background_lock = threading.RLock()
@@ -212,13 +216,19 @@ class Writing:
         """Begin everything derived anew, and go through with it; the turns read."""
         self._handle.check_process()
         with self._queue_lock, self._settle_lock, self._flush_lock:
+            if self._draining:
+                message = "turns are being analysed by this very thread; reindex when that is done"
+                raise InputError(message, "input.field")
             with self._write_lock:
                 self._handle.begin_reindex()
                 self._graphs.forget()
             return self._drain(progress)
 
     def flush(self) -> None:
-        """Wait until every journalled turn is analysed and taken in."""
+        """Wait until every journalled turn is analysed and taken in.
+
+        Who is called while that is done, and reads, sees those that have been.
+        """
         self._handle.check_process()
         if not self._writable:
             return
@@ -234,6 +244,15 @@ class Writing:
             self._drain()
 
     def _drain(self, progress: Callable[[int], None] | None = None) -> int:
+        if self._draining:
+            return 0
+        self._draining = True
+        try:
+            return self._drain_all(progress)
+        finally:
+            self._draining = False
+
+    def _drain_all(self, progress: Callable[[int], None] | None) -> int:
         done = 0
 
         def note(turns: int) -> None:

@@ -31,6 +31,10 @@ def test_a_golden_store_still_opens(stub: Config, tmp_path: Path, golden: Path) 
         assert record(store) == expected
         assert len(store.memory("luis").retrieve("garden friday log", limit=3)) == 3
         assert store.memory("ana").retrieve("東京", limit=1)[0].turn.speaker == "Ana"
+        store.memory("ana").export(tmp_path / "ana.jsonl")
+    with Store.open(tmp_path / "other.db", config=config()) as other:
+        copy = other.load(tmp_path / "ana.jsonl")
+        assert copy.digest() == expected["ana"]["digest"]
     with Store.open(path, config=config()) as store:
         assert record(store) == expected
         memory = store.memory("ana")

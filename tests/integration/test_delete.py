@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from reference.stand_ins import scripted
 
-from ebbtide import Config, InputError, Memory, NotFoundError, Store, StoreError
+from ebbtide import Config, InputError, Memory, NotFoundError, Store, StoreError, Turn
 
 SECRET = "zebrafish"
 NAMES = [
@@ -494,3 +494,48 @@ def test_turns_from_an_id_on_that_is_gone(stub: Config) -> None:
         for wrong in (-1, True, "3"):
             with pytest.raises(InputError):
                 list(memory.turns(first=wrong))  # type: ignore[arg-type]
+
+
+def test_a_reader_does_not_see_the_memory_that_got_the_number_of_its_own(
+    stub: Config, store_path: Path
+) -> None:
+    with Store.open(store_path, config=stub) as store:
+        store.memory("ana").add("Mine.")
+        with Memory.open(store_path, namespace="ana", config=stub, read_only=True) as reader:
+            assert reader.get(0).text == "Mine."
+            store.delete("ana")
+            store.memory("ben").add("A secret.")
+            for read in (
+                lambda: reader.get(0),
+                lambda: list(reader.turns()),
+                lambda: reader.retrieve("What is a secret?"),
+                lambda: reader.explain(0),
+                reader.digest,
+            ):
+                with pytest.raises(NotFoundError, match="was deleted") as caught:
+                    read()
+                assert caught.value.code == "not_found.namespace"
+
+
+def test_a_reader_has_the_history_without_what_was_erased(stub: Config, store_path: Path) -> None:
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add_many(Turn(text) for text in ("One.", "Two.", "Three."))
+        memory.relate(1, "supersedes", 0)
+        memory.relate(2, "supersedes", 1)
+        with Memory.open(store_path, config=stub, read_only=True) as reader:
+            memory.delete(1)
+            assert [turn.text for turn in reader.history(0)] == ["One.", "Three."]
+
+
+def test_what_is_erased_while_all_is_read_anew_stays_erased(stub: Config) -> None:
+    def forget(done: int) -> None:
+        if done < 100:
+            memory.delete(90)
+
+    with Memory.in_memory(config=stub) as memory:
+        memory.add_many(Turn(f"Turn {n}.") for n in range(200))
+        memory.reindex(progress=forget)
+        assert len(memory) == 199
+        digest = memory.digest()
+        memory.reindex()
+        assert memory.digest() == digest

@@ -275,6 +275,76 @@ def test_a_backup_is_one_state_of_a_store_in_use(
         assert copy.check() == []
 
 
+def test_a_backup_ends_though_others_write_all_the_time(
+    stub: Config, store_path: Path, tmp_path: Path
+) -> None:
+    big = "word " * 400
+    with Store.open(store_path, config=stub) as store:
+        memory = store.memory()
+        # More pages than are copied in one go, so that commits come between.
+        memory.add_many(Turn(f"{big}{n}") for n in range(4_000))
+        stop = threading.Event()
+        written = 0
+
+        def write() -> None:
+            nonlocal written
+            while not stop.is_set():
+                memory.add("More.")
+                written += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            with Store.open(store_path, config=stub, read_only=True) as reader:
+                before = written
+                reader.backup(tmp_path / "copy.db")
+                during = written - before
+        finally:
+            stop.set()
+            writer.join()
+    assert during > 0
+    with Store.open(tmp_path / "copy.db", config=stub, read_only=True) as copy:
+        # The state at its beginning, not one of those that came while it was copied.
+        assert 4_000 <= len(copy.memory()) <= 4_000 + before + 2
+        assert copy.check() == []
+
+
+def test_a_memory_that_cannot_be_read_again_takes_nothing_more(
+    stub: Config, store_path: Path
+) -> None:
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add_many(scripted(n) for n in range(30))
+        with closing(sqlite3.connect(store_path)) as raw, raw:
+            raw.execute(
+                "UPDATE derived SET facts = x'ff' WHERE key = (SELECT min(key) + 3 FROM derived)"
+            )
+            raw.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON turn BEGIN SELECT RAISE(FAIL, 'full'); END"
+            )
+        # What went wrong first is told, and then that the memory is closed.
+        with pytest.raises(StoreError, match="full"):
+            memory.add("One more.")
+        with pytest.raises(StoreError, match="open it again"):
+            memory.add("One more.")
+        with pytest.raises(StoreError, match="open it again"):
+            memory.retrieve("What is next?")
+
+
+def test_a_relation_that_cannot_be_is_refused_and_nothing_is_read(
+    stub: Config, store_path: Path
+) -> None:
+    with Memory.open(store_path, config=stub) as memory:
+        memory.add_many(scripted(n) for n in range(30))
+        with closing(sqlite3.connect(store_path)) as raw, raw:
+            raw.execute(
+                "UPDATE derived SET facts = x'ff' WHERE key = (SELECT min(key) + 3 FROM derived)"
+            )
+        with pytest.raises(InputError, match="itself"):
+            memory.relate(7, "supersedes", 7)
+        # Read again, it would have been closed for the damage.
+        assert memory.get(7).validity == "current"
+
+
 DAMAGE = {
     "facts": "UPDATE derived SET facts = x'ff' WHERE key = (SELECT min(key) + 3 FROM derived)",
     "vectors": "UPDATE derived SET vectors = x'00' WHERE key = (SELECT max(key) FROM derived)",

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 from reference.stand_ins import HashEmbedder, scripted
 
-from ebbtide import Config, Memory, Store, StoreError
+from ebbtide import Config, InputError, Memory, Store, StoreError
 
 
 class Flaky(HashEmbedder):
@@ -448,3 +448,26 @@ def test_a_memory_is_used_on_after_the_main_thread_has_ended(tmp_path: Path) -> 
     for name in ("here", "late", "async", "served"):
         with Store.open(tmp_path / f"{name}.db", read_only=True) as store:
             assert store.namespaces() == ["default"]
+
+
+def test_what_reads_while_all_is_read_anew_changes_nothing(stub: Config) -> None:
+    config = stub.replace(capacity={"token_budget": 200})
+    seen = []
+
+    def look(done: int) -> None:
+        memory.retrieve("What was said?")
+        seen.append((done, memory.stats()["pending"]))
+
+    with Memory.in_memory(config=config) as memory:
+        memory.add_many(scripted(n) for n in range(200))
+        memory.reindex()
+        digest, stats = memory.digest(), memory.stats()
+        assert memory.reindex(progress=look) == 200
+        assert (memory.digest(), memory.stats()) == (digest, stats)
+        # Each look saw what had been read so far, and began nothing of its own.
+        assert [done + pending for done, pending in seen] == [200] * len(seen)
+        assert len(seen) > 1
+        with pytest.raises(InputError, match="by this very thread"):
+            memory.reindex(progress=lambda _: memory.reindex())
+        memory.flush()
+        assert memory.digest() == digest

@@ -205,7 +205,8 @@ impl Lineage {
         Ok(())
     }
 
-    fn possible(&self, edge: &Edge) -> Result<()> {
+    /// An error where the edge would relate a turn to itself, or close a cycle.
+    pub fn possible(&self, edge: &Edge) -> Result<()> {
         if edge.older == edge.newer {
             return Err(Error::new(
                 Code::InputCycle,

@@ -33,12 +33,11 @@ impl Engine {
         ids.sort_unstable();
         ids.dedup();
         let anew = self.unrelate(&ids);
-        for id in &ids {
-            // Of a turn that is damaged the id is left behind: it is in no other index.
-            if let Ok(Some(turn)) = store.turn(&self.namespace, *id) {
-                self.metadata.remove(*id, turn.metadata.as_deref());
-            }
-        }
+        // Of a turn that is damaged the id is left behind: it is in no other index.
+        let read = |id: &InteractionId| store.turn(&self.namespace, *id).ok().flatten();
+        let turns = ids.iter().filter_map(read);
+        let fields: Vec<_> = turns.map(|t| (t.interaction_id, t.metadata)).collect();
+        self.metadata.remove(&fields);
         store.erase_turns(&self.namespace, &ids)?;
         self.forget(&ids);
         self.ungather(store, &ids)?;

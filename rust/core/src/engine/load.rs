@@ -18,6 +18,7 @@ use crate::store::{Derived, LoadedTurn, Namespace, SharedStore, Store};
 use crate::text::{self, Counter, Words};
 use crate::types::{Facts, InteractionId, State, StoredTurn};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicI64;
 use std::sync::mpsc::{SendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{mem, thread};
@@ -101,6 +102,7 @@ impl Engine {
             gate: Gate::default(),
             recurrence: Recurrence::default(),
             recent,
+            seen: AtomicI64::new(i64::MIN),
             closed: false,
         };
         engine.load(held)?;
@@ -121,11 +123,15 @@ impl Engine {
     }
 
     /// Rebuilds everything in memory from the store: at opening, and when a
-    /// transaction failed and what was done in memory must be undone.
+    /// transaction failed and what was done in memory must be undone. Where the store cannot
+    /// be read the memory is closed: with half of its turns it would score and relate the next
+    /// ones wrongly, and write that down.
     pub(super) fn reload(&mut self) -> Result<()> {
         let shared = self.store.clone();
         let store = shared.lock();
-        store.reading(|s| self.load(s))
+        let read = store.reading(|s| self.load(s));
+        self.closed |= read.is_err();
+        read
     }
 
     /// The same out of one state of the store: a turn that another process adds meanwhile

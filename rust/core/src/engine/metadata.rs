@@ -1,6 +1,7 @@
 //! Which turns have which value in which field of their metadata: a condition on fields
 //! reads no turn, however many there are.
 
+use crate::index::rows;
 use crate::types::InteractionId;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
@@ -25,12 +26,21 @@ impl Fields {
         }
     }
 
-    pub(super) fn remove(&mut self, id: InteractionId, metadata: Option<&str>) {
-        for pair in pairs_of(metadata) {
+    /// Forgets turns with their metadata, in id order: each value's turns are gone through
+    /// once, however many go.
+    pub(super) fn remove(&mut self, turns: &[(InteractionId, Option<String>)]) {
+        let mut going: BTreeMap<Pair, Vec<InteractionId>> = BTreeMap::new();
+        for (id, metadata) in turns {
+            for pair in pairs_of(metadata.as_deref()) {
+                going.entry(pair).or_default().push(*id);
+            }
+        }
+        for (pair, ids) in going {
             let Some(turns) = self.0.get_mut(&pair) else {
                 continue;
             };
-            turns.retain(|other| *other != id);
+            let places = ids.iter().filter_map(|id| turns.binary_search(id).ok());
+            rows::take_out(turns, &places.collect::<Vec<_>>());
             if turns.is_empty() {
                 self.0.remove(&pair);
             }
@@ -171,10 +181,10 @@ mod tests {
         assert!(ids(&fields, r#"{"user": "eve"}"#).is_empty());
         assert_eq!(ids(&fields, "{}").len(), 10);
         assert!(fields.having(None).contains(1));
-        fields.remove(3, Some(ana));
+        fields.remove(&[(3, Some(ana.into()))]);
         assert_eq!(ids(&fields, r#"{"user": "ana"}"#), [9]);
-        fields.remove(9, Some(ana));
-        fields.remove(7, Some(ben));
+        fields.remove(&[(9, Some(ana.into()))]);
+        fields.remove(&[(7, Some(ben.into()))]);
         assert!(fields.0.is_empty());
     }
 

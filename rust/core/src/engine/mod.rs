@@ -53,7 +53,7 @@ use crate::lineage::Lineage;
 use crate::policy::recurrence::Recurrence;
 use crate::retrieve::cards::CardIndex;
 use crate::score::divergence::Window;
-use crate::store::{External, Held, Namespace, SharedStore, text_sum};
+use crate::store::{External, Held, IDS, Namespace, SharedStore, text_sum};
 use crate::text::{Counter, Words};
 use crate::types::{InteractionId, Signals, State, StoredTurn};
 use gate::Gate;
@@ -63,6 +63,7 @@ use relating::Stated;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use turns::Turns;
 
 /// What recall needs to know of a turn without reading it from disk.
@@ -120,6 +121,8 @@ pub struct Engine {
     gate: Gate,
     recurrence: Recurrence,
     recent: Recent,
+    /// The state of the file in which a reader has last looked whether its memory is there.
+    seen: AtomicI64,
     closed: bool,
 }
 
@@ -135,6 +138,32 @@ impl Engine {
                 "this memory was closed; open it again",
             ));
         }
+        self.same_memory()
+    }
+
+    /// An error where a writer deleted this reader's memory: its number may be another's now.
+    fn same_memory(&self) -> Result<()> {
+        let store = self.store();
+        if !store.read_only() {
+            return Ok(());
+        }
+        let (_, version) = store.generation()?;
+        if self.seen.load(Ordering::Relaxed) == version {
+            return Ok(());
+        }
+        let Namespace {
+            id, name, next_id, ..
+        } = &self.namespace;
+        let now = store.find_namespace(name)?;
+        if now.is_none_or(|now| now.id != *id || now.next_id < *next_id) {
+            return Err(Error::new(
+                Code::NotFoundNamespace,
+                format!(
+                    "the memory {name:?} was deleted since it was opened to be read; open it again"
+                ),
+            ));
+        }
+        self.seen.store(version, Ordering::Relaxed);
         Ok(())
     }
 
@@ -277,6 +306,10 @@ impl Engine {
         state: Option<State>,
     ) -> Result<Vec<StoredTurn>> {
         self.open_only()?;
+        if from >= IDS {
+            // Its key would be one of another memory's.
+            return Ok(Vec::new());
+        }
         let page = self.store().page(&self.namespace, from, limit, state)?;
         Ok(page.into_iter().map(|t| self.complete(t)).collect())
     }
@@ -300,13 +333,15 @@ impl Engine {
         turns.take(limit as usize).collect()
     }
 
-    /// The turns connected to one by lineage, itself included, in id order.
+    /// The turns connected to one by lineage, itself included, in id order. Those that a writer
+    /// erased since this reader was opened are left out.
     pub fn history(&self, id: InteractionId) -> Result<Vec<StoredTurn>> {
         self.get(id)?;
-        self.lineage
-            .history(id)
-            .into_iter()
-            .map(|id| self.get(id))
+        let store = self.store();
+        let turns = self.lineage.history(id).into_iter();
+        turns
+            .filter_map(|id| store.turn(&self.namespace, id).transpose())
+            .map(|turn| Ok(self.complete(turn?)))
             .collect()
     }
 

@@ -118,9 +118,17 @@ impl Engine {
             return Ok(None);
         };
         let known = Arc::new(Known::new(facts, &text));
-        let shared = Arc::clone(&known);
-        self.recent.lock().keep(id, |e| e.known = Some(shared));
+        if self.stays(id) {
+            let shared = Arc::clone(&known);
+            self.recent.lock().keep(id, |e| e.known = Some(shared));
+        }
         Ok(Some(known))
+    }
+
+    /// Whether what is read of a turn will be so: of one that still waits for its analysis
+    /// nothing is derived yet.
+    fn stays(&self, id: InteractionId) -> bool {
+        !self.pending.contains(&id)
     }
 
     /// Token vectors of turns, packed, in their order; empty where none are kept. Those of
@@ -144,8 +152,10 @@ impl Engine {
             for place in run {
                 let own = read.next_if(|(id, _)| *id == ids[*place]);
                 let tokens = own.map_or_else(|| Arc::clone(&none), |(_, rows)| rows);
-                let shared = Arc::clone(&tokens);
-                inner.keep(ids[*place], |e| e.tokens = Some(shared));
+                if self.stays(ids[*place]) {
+                    let shared = Arc::clone(&tokens);
+                    inner.keep(ids[*place], |e| e.tokens = Some(shared));
+                }
                 found[*place] = Some(tokens);
             }
         }

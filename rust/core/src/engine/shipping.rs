@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::Result;
+use crate::store::IDS;
 use crate::types::InteractionId;
 
 impl Engine {
@@ -19,6 +20,9 @@ impl Engine {
         limit: u32,
     ) -> Result<Vec<(InteractionId, Vec<u8>)>> {
         self.open_only()?;
+        if from >= IDS {
+            return Ok(Vec::new());
+        }
         self.store().vectors(&self.namespace, from, limit)
     }
 

@@ -57,11 +57,14 @@ impl Engine {
         Ok((ids, report))
     }
 
-    /// Analyses of journalled turns: the oldest pending ones, in id order.
+    /// Analyses of journalled turns: the oldest pending ones, in id order. Those of turns that
+    /// wait no longer, erased or taken in meanwhile, are passed over.
     pub fn complete_pending(
         &mut self,
-        batch: Vec<(InteractionId, AnalysedTurn)>,
+        mut batch: Vec<(InteractionId, AnalysedTurn)>,
     ) -> Result<WriteReport> {
+        batch.retain(|(id, _)| self.pending.contains(id));
+        // A turn that comes twice waits but once: the second is not the next one.
         for ((id, analysed), expected) in batch.iter().zip(self.pending.iter()) {
             self.check(analysed)?;
             if id != expected {
@@ -115,7 +118,8 @@ impl Engine {
         });
         if let Err(error) = done {
             if !shared.lock().read_only() {
-                self.reload()?;
+                // What went wrong first is what to report.
+                let _ = self.reload();
             }
             return Err(error);
         }
@@ -407,14 +411,16 @@ impl Engine {
         self.get(newer)?;
         self.get(older)?;
         let at = self.newest();
+        let edge = Edge {
+            older,
+            newer,
+            relation,
+            topic: String::new(),
+            by_caller: true,
+        };
+        // Before anything is begun: an error after that reads the whole memory anew.
+        self.lineage.possible(&edge)?;
         self.write(|engine, store, report| {
-            let edge = Edge {
-                older,
-                newer,
-                relation,
-                topic: String::new(),
-                by_caller: true,
-            };
             // Behind all that the insertion decides, now or when it is done again.
             let last = store.last_decision(&engine.namespace, older, at)?;
             let mut trace = Trace::behind(store, engine, at, last.max(STATED));

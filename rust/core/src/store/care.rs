@@ -51,17 +51,8 @@ impl Store {
         refuse_logs(target)?;
         complete(target, |partial| {
             new_file(partial)?;
-            let copied = (|| {
-                let mut copy = Connection::open_with_flags(from_root(partial), AS_NAMED)?;
-                Backup::new(&self.conn, &mut copy)?.run_to_completion(
-                    PAGES,
-                    Duration::from_millis(1),
-                    None,
-                )?;
-                // A copy is one file: no write-ahead log beside it.
-                copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
-            })();
-            copied.map_err(|e: rusqlite::Error| {
+            let copied = self.reading(|store| Ok(store.copy_to(partial)))?;
+            copied.map_err(|e| {
                 Error::new(
                     Code::StoreOpen,
                     format!("{} cannot be written: {e}", target.display()),
@@ -75,6 +66,21 @@ impl Store {
                 )
             })
         })
+    }
+
+    /// Copies the state that is being read. It is begun with a look at it: without that the
+    /// copy would begin anew with every commit of another process, and might never end.
+    fn copy_to(&self, partial: &Path) -> rusqlite::Result<()> {
+        self.conn
+            .query_row("SELECT count(*) FROM namespace", [], |_| Ok(()))?;
+        let mut copy = Connection::open_with_flags(from_root(partial), AS_NAMED)?;
+        Backup::new(&self.conn, &mut copy)?.run_to_completion(
+            PAGES,
+            Duration::from_millis(1),
+            None,
+        )?;
+        // A copy is one file: no write-ahead log beside it.
+        copy.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))
     }
 
     /// Everything wrong that reading the whole file shows.
@@ -111,19 +117,37 @@ impl Store {
                 }
             }
         }
-        match self.numbered() {
-            Ok(names) => {
-                for (name, id) in names {
-                    self.check_namespace(&name, id, &mut found);
-                }
-            }
-            Err(e) => found.push(whole(e.message)),
-        }
-        // Where a page cannot be read, what is behind it is looked at all the same.
-        if let Err(e) = self.check_strays(&mut found) {
+        // One state: what another process writes between two looks would seem to be amiss.
+        let looked = self.reading(|store| {
+            store.check_memories(&mut found);
+            Ok(())
+        });
+        if let Err(e) = looked {
             found.push(whole(e.message));
         }
         Ok(found)
+    }
+
+    /// What is wrong within the memories, and what is of none.
+    fn check_memories(&self, found: &mut Vec<Finding>) {
+        let whole = |e: Error| Finding {
+            namespace: None,
+            interaction_id: None,
+            what: e.message,
+            repairable: false,
+        };
+        match self.numbered() {
+            Ok(names) => {
+                for (name, id) in names {
+                    self.check_namespace(&name, id, found);
+                }
+            }
+            Err(e) => found.push(whole(e)),
+        }
+        // Where a page cannot be read, what is behind it is looked at all the same.
+        if let Err(e) = self.check_strays(found) {
+            found.push(whole(e));
+        }
     }
 
     /// Names of the memories with their numbers, ordered.
