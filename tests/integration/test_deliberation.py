@@ -117,6 +117,18 @@ def test_a_declared_conflict_is_open_until_it_is_settled() -> None:
         assert "conflicts" not in failed(memory.trace(question)["deliberation"])
 
 
+def test_a_conflict_with_what_the_filters_leave_out_is_none() -> None:
+    with Memory.in_memory(config=config("quality")) as memory:
+        memory.add("The venue is the old library.", speaker="Ana", session_id="s1")
+        memory.add("The venue is the town hall.", speaker="Ben", session_id="s2")
+        memory.relate(1, "conflicts_with", 0)
+        question = "What is the venue?"
+        assert "conflicts" in failed(memory.trace(question)["deliberation"])
+        of_one = memory.trace(question, filters={"session_id": "s1"})["deliberation"]
+        assert "conflicts" not in failed(of_one)
+        assert "town hall" not in repr(of_one)
+
+
 def test_thresholds_decide(store: Path) -> None:
     question = "Where does Ana live now?"
     for key in ("least_answerability", "least_specificity", "least_coverage"):

@@ -499,7 +499,13 @@ def test_an_erased_turn_takes_all_that_was_written_of_it_along(
         turn = episode.sources[1]
         mark = next(w for w in memory.get(turn).text.split() if w.startswith("own")).rstrip("?.")
         assert mark in episode.text or any(mark in f.text for f in memory.facts())
-        memory.delete(turn)
+        with Memory.open(path, config=stub.replace(policy=WRITTEN), read_only=True) as reader:
+            assert reader.episodes()[0] == episode
+            memory.delete(turn)
+            # A reader has what was written in its memory: it is not to tell of it either.
+            assert not any(mark in e.text for e in reader.episodes())
+            assert not any(mark in f.text for f in reader.facts(superseded=True))
+            assert mark not in reader.render_context("What is new?")
         after = (memory.digest(), memory.episodes(), memory.facts(superseded=True))
         assert not any(mark in e.text for e in after[1])
         assert not any(mark in f.text for f in after[2])

@@ -251,6 +251,18 @@ def test_an_older_store_is_read_as_one_without_episodes(stub: Config, tmp_path: 
         assert memory.stats()["recurrence"]["units"] > 0
 
 
+def test_a_reader_tells_nothing_of_what_was_erased_since(on: Config, store_path: Path) -> None:
+    with Memory.open(store_path, config=on) as memory:
+        memory.add_many(conversation(16))
+        with Memory.open(store_path, config=on, read_only=True) as reader:
+            gone = reader.episodes()[0].sentences[0].interaction_id
+            memory.delete(gone)
+            told = [s.interaction_id for e in reader.episodes() for s in e.sentences]
+            assert told
+            assert gone not in told
+            assert all(fact.text for fact in reader.facts(superseded=True))
+
+
 @pytest.mark.parametrize("storage", ["null", "file"])
 def test_what_leaves_the_memory_leaves_the_episodes(
     on: Config, tmp_path: Path, storage: str

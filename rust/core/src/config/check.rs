@@ -1,6 +1,6 @@
 //! Ranges, and settings that only make sense together.
 
-use super::Config;
+use super::{Config, MADE_AT_ONCE};
 use crate::error::{Code, Error, Result};
 use crate::text;
 
@@ -289,11 +289,22 @@ fn recurrence(c: &Config) -> Result<()> {
             "[policy.recurrence] max_episodes must be at most 100, max_facts at most 80".into(),
         );
     }
+    let facts = r.max_episodes * r.max_facts;
+    if facts > MADE_AT_ONCE {
+        return refuse(format!(
+            "[policy.recurrence] max_episodes times max_facts must be at most {MADE_AT_ONCE}, not {facts}"
+        ));
+    }
     Ok(())
 }
 
 fn deliberation(c: &Config) -> Result<()> {
     let d = &c.deliberation;
+    if c.policy.deliberation != "off" && c.retrieval.fusion == "rrf" {
+        return refuse(
+            "[retrieval] fusion = \"rrf\" ranks by two channels alone and cannot take in what [policy] deliberation finds: set one of them back to \"ranking\" or \"off\"".into(),
+        );
+    }
     one_of(
         "policy",
         "deliberation",

@@ -10,6 +10,8 @@ use toml::{Table, Value};
 
 /// The annotated defaults, from which the reference in the docs is generated.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
+/// Episodes and facts that one turn can make: they are numbered within it.
+pub const MADE_AT_ONCE: usize = 256;
 const PAPER: &str = include_str!("paper.toml");
 
 /// Resolves a preset with the user's own settings on top and checks the whole.
@@ -304,12 +306,14 @@ mod tests {
             "[policy.recurrence]\ntheta_count = 0",
             "[policy.recurrence]\nmax_episodes = 0",
             "[policy.recurrence]\nmax_sentences = 1",
+            "[policy.recurrence]\nmax_episodes = 4\nmax_facts = 80",
             "[policy.recurrence]\nmmr_lambda = -0.1",
             "[policy.recurrence]\nshare = inf",
             "[policy]\ndeliberation = \"always\"",
             "[deliberation]\nleast_coverage = 1.5",
             "[deliberation]\nkeep_score = 11",
             "[deliberation]\nchunk_messages = 0",
+            "[policy]\ndeliberation = \"quality\"\n[retrieval]\nfusion = \"rrf\"",
         ] {
             assert_eq!(code(bad), Code::ConfigRange, "{bad}");
         }

@@ -130,8 +130,7 @@ impl Engine {
         match config.policy.deliberation.as_str() {
             "quality" => {
                 let best = self.best_of(pool, config.deliberation.gate_evidence);
-                (verdict.checks, verdict.facts) =
-                    self.quality(&best, query, options.overruled.answer.as_deref(), config);
+                (verdict.checks, verdict.facts) = self.quality(&best, query, options, config);
                 verdict.escalate = verdict.checks.iter().any(|c| !c.passed);
             }
             policy => {
@@ -166,10 +165,13 @@ impl Engine {
         &self,
         best: &[&Candidate],
         query: &Query,
-        answer: Option<&str>,
+        options: &RecallOptions,
         config: &Config,
     ) -> (Vec<Check>, Vec<Value>) {
         let d = &config.deliberation;
+        let answer = options.overruled.answer.as_deref();
+        let conditions = self.conditions(&options.filters);
+        let admit = |id: InteractionId| self.may_answer(id, &conditions);
         let needs = Needs {
             answerability: d.least_answerability,
             specificity: d.least_specificity,
@@ -177,7 +179,7 @@ impl Engine {
             list_sources: d.list_sources,
         };
         let seen: Vec<Seen> = best.iter().map(|c| self.seen(c, config)).collect();
-        let (facts, conflicts) = self.facts_of(best, d.same_fact_cosine);
+        let (facts, conflicts) = self.facts_of(best, d.same_fact_cosine, &admit);
         let mut checks = gates::relevance(&seen, &needs);
         checks.extend(gates::faithfulness(&seen, conflicts, answer));
         let idf = |t: &str| self.lexical.idf(t);
@@ -214,15 +216,22 @@ impl Engine {
     }
 
     /// The facts on the keys of the evidence, by ADD, UPDATE, DELETE and NOOP; and, in
-    /// words, those that contradict each other and still stand.
-    fn facts_of(&self, best: &[&Candidate], near: f64) -> (Vec<Value>, Vec<String>) {
+    /// words, those that contradict each other and still stand. Only of turns that the caller
+    /// may see.
+    fn facts_of(
+        &self,
+        best: &[&Candidate],
+        near: f64,
+        admit: &impl Fn(InteractionId) -> bool,
+    ) -> (Vec<Value>, Vec<String>) {
         let ids: BTreeSet<InteractionId> = best.iter().map(|c| c.id).collect();
         let mut groups: BTreeMap<(&str, &str), Vec<Fact<'_>>> = ids
             .iter()
             .flat_map(|id| self.cards.of(*id))
             .map(|(_, card)| (ledger::key(card), Vec::new()))
             .collect();
-        for (number, card) in self.cards.iter() {
+        let seen = |number: u64| admit(cards::split(number).0);
+        for (number, card) in self.cards.iter().filter(|(number, _)| seen(*number)) {
             if let Some(group) = groups.get_mut(&ledger::key(card)) {
                 let role = self.turns.get(&cards::split(number).0).map(|m| &*m.role);
                 group.push(Fact {
@@ -234,7 +243,7 @@ impl Engine {
         }
         let among = |number: u64| ids.contains(&cards::split(number).0);
         let cosine = |a: u64, b: u64| self.turn_cosine(cards::split(a).0, cards::split(b).0);
-        let (mut rows, mut conflicts) = (Vec::new(), self.declared_conflicts(&ids));
+        let (mut rows, mut conflicts) = (Vec::new(), self.declared_conflicts(&ids, admit));
         for facts in groups.values() {
             let entries = ledger::keep(facts, cosine, near);
             rows.extend(
@@ -258,7 +267,11 @@ impl Engine {
     }
 
     /// Conflicts that the caller declared between turns of the evidence and others.
-    fn declared_conflicts(&self, ids: &BTreeSet<InteractionId>) -> Vec<String> {
+    fn declared_conflicts(
+        &self,
+        ids: &BTreeSet<InteractionId>,
+        admit: &impl Fn(InteractionId) -> bool,
+    ) -> Vec<String> {
         let edges = ids.iter().flat_map(|id| {
             self.lineage
                 .newer(*id)
@@ -270,7 +283,7 @@ impl Engine {
             .filter(|e| {
                 [e.older, e.newer]
                     .iter()
-                    .all(|id| self.lineage.validity(*id) == Validity::Current)
+                    .all(|id| admit(*id) && self.lineage.validity(*id) == Validity::Current)
             })
             .map(|e| (e.older, e.newer))
             .collect();

@@ -209,7 +209,7 @@ impl<'a> Filling<'a> {
                 break;
             }
             let Some(fact) = self.engine.fact(id)? else {
-                break;
+                continue;
             };
             let place = (fact.excerpt.interaction_id, fact.excerpt.start);
             if fact.written.is_some() || told.insert(place) {

@@ -87,14 +87,18 @@ impl Engine {
     pub fn episodes(&self) -> Result<Vec<EpisodeText>> {
         self.open_only()?;
         let every = self.recurrence.episodes().values();
-        every.map(|e| self.episode_text(e)).collect()
+        every
+            .filter_map(|e| self.episode_text(e).transpose())
+            .collect()
     }
 
     /// Every fact, superseded ones included, by number.
     pub fn facts(&self) -> Result<Vec<FactText>> {
         self.open_only()?;
         let every = self.recurrence.facts().values();
-        every.map(|f| self.fact_text(f)).collect()
+        every
+            .filter_map(|f| self.fact_text(f).transpose())
+            .collect()
     }
 
     /// Cosine of every pair of units, by the earlier and then the later one: what
@@ -113,33 +117,44 @@ impl Engine {
             .collect())
     }
 
-    fn episode_text(&self, e: &Episode) -> Result<EpisodeText> {
+    /// An episode with its text; `None` where what it tells of was erased since this reader was
+    /// opened.
+    fn episode_text(&self, e: &Episode) -> Result<Option<EpisodeText>> {
+        if e.text.is_some() && !self.still_there(&e.sources)? {
+            return Ok(None);
+        }
         let sentences = self.store().reading(|store| {
             let each = e.sentences.iter();
             each.filter_map(|span| self.excerpt_in(store, span).transpose())
                 .collect::<Result<Vec<Excerpt>>>()
         })?;
-        Ok(EpisodeText {
+        if sentences.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(EpisodeText {
             id: e.id,
             version: e.version,
             at: e.at,
             sources: e.sources.clone(),
             sentences,
             written: e.text.clone(),
-        })
+        }))
     }
 
-    fn fact_text(&self, f: &Fact) -> Result<FactText> {
+    /// The same of a fact.
+    fn fact_text(&self, f: &Fact) -> Result<Option<FactText>> {
+        let drawn = f.wording.as_ref().map_or(&[][..], |w| &w.drawn);
+        let Some(excerpt) = self.excerpt(&f.span)? else {
+            return Ok(None);
+        };
+        if !self.still_there(drawn)? {
+            return Ok(None);
+        }
         let topic = |topic: &str| topic.replace('\u{1f}', " ");
-        Ok(FactText {
+        Ok(Some(FactText {
             id: f.id,
             episode: f.episode,
-            excerpt: self.excerpt(&f.span)?.unwrap_or(Excerpt {
-                interaction_id: f.span.turn,
-                start: f.span.start,
-                end: f.span.end,
-                text: String::new(),
-            }),
+            excerpt,
             reasons: f.reasons.clone(),
             topics: f
                 .held
@@ -148,7 +163,22 @@ impl Engine {
                 .collect(),
             superseded_by: f.superseded_by(),
             written: f.wording.as_ref().map(|w| w.text.clone()),
-        })
+        }))
+    }
+
+    /// Whether a writer erased none of these turns since this reader was opened.
+    fn still_there(&self, ids: &[InteractionId]) -> Result<bool> {
+        let store = self.store();
+        if !store.read_only() {
+            // What is gathered goes with what it was gathered from.
+            return Ok(true);
+        }
+        for id in ids {
+            if store.turn(&self.namespace, *id)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn excerpt(&self, span: &Span) -> Result<Option<Excerpt>> {
@@ -228,13 +258,13 @@ impl Engine {
     /// An episode by number, with its text.
     pub(super) fn episode(&self, id: u64) -> Result<Option<EpisodeText>> {
         let found = self.recurrence.episodes().get(&id);
-        found.map(|e| self.episode_text(e)).transpose()
+        found.map_or(Ok(None), |e| self.episode_text(e))
     }
 
     /// A fact by number, with its text.
     pub(super) fn fact(&self, id: u64) -> Result<Option<FactText>> {
         let found = self.recurrence.facts().get(&id);
-        found.map(|f| self.fact_text(f)).transpose()
+        found.map_or(Ok(None), |f| self.fact_text(f))
     }
 
     /// Turns whose sentences an episode shows, or that its text may tell of.

@@ -20,10 +20,11 @@ pub use sentences::{Sentence, Span};
 pub use state::Recurrence;
 pub use units::Unit;
 
+use crate::config::MADE_AT_ONCE;
 use crate::types::InteractionId;
 
 /// Episodes and facts are numbered by the turn that made them.
-const INDEX_BITS: u32 = 8;
+const INDEX_BITS: u32 = MADE_AT_ONCE.ilog2();
 
 /// Number of the `index`-th episode or fact made by turn `at`: never used again.
 pub fn number(at: InteractionId, index: usize) -> u64 {
