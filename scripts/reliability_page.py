@@ -31,10 +31,10 @@ BEYOND = """\
 - Every row has a checksum but the names of the memories and the index of external ids.
   `ebbtide doctor` compares these with what they are taken from; opening does not.
 - A store does not outlive its disk: `ebbtide backup` makes the copy that does.
-- The first gigabyte of a store is read through a memory map (not on Windows). A page that
-  the disk cannot give, or a file that another program cuts off while it is open, then ends
-  the process with a bus error; what was acknowledged is as safe as after a kill.
-  `ebbtide doctor` reads without the map and names such pages.
+- The first 64 GiB of a store are read through a memory map (on 64-bit systems, not on
+  Windows). A page that the disk cannot give, or a file that another program cuts off while
+  it is open, then ends the process with a bus error; what was acknowledged is as safe as
+  after a kill. `ebbtide doctor` reads without the map and names such pages.
 - `synchronous = "normal"` survives a killed process; for a power cut set `"full"`.
 - An asynchronous memory that was opened before a fork must be left alone by the child.
 - A fork waits for the threads that use a store, for a minute at most. Where one takes longer

@@ -278,7 +278,13 @@ def names_of(namespaces: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def _same_json(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    """Whether two values are equal as JSON has it: 1 is 1.0, and True is neither."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_same_json(one[k], other[k]) for k in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(_same_json(a, b) for a, b in pairs)
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 @runtime_checkable

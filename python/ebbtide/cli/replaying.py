@@ -55,8 +55,8 @@ def replay(
         list[Path],
         typer.Argument(
             metavar="FILE",
-            help="JSON Lines of messages, or a LoCoMo file; gzipped or not. With --out "
-            "directories and patterns too.",
+            help="JSON Lines of messages, or a LoCoMo or LongMemEval file; gzipped or not. "
+            "With --out directories and patterns too.",
         ),
     ],
     store: Annotated[
@@ -101,9 +101,9 @@ def replay(
     A line is one message: role, content (or text), speaker (or name), timestamp,
     session_id, id; other fields are kept as metadata. A message without an id is
     known by file name and line. Messages go into the memory "default", the
-    conversations of a LoCoMo file into memories of their own, called by their ids,
-    unless --namespace says otherwise; their turns are then called by both ids,
-    like conv-26/D1:3.
+    conversations of a LoCoMo or LongMemEval file into memories of their own, called
+    by their ids, unless --namespace says otherwise; their turns are then called by
+    both ids, like conv-26/D1:3.
 
     With --out DIR every conversation gets a memory of its own, in a store file below
     DIR; DIR/turns and DIR/conversations tell what became of them, as Parquet. That needs
