@@ -93,7 +93,7 @@ class Asking:
             "preset": preset,
             "filters": filters_for_core(filters),
         }
-        if not filters:
+        if not options["filters"]:
             options["graph"] = self._graphs.search(question.vector, writable=self._writable)
         return Asked(text, query, options)
 

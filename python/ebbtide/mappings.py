@@ -9,8 +9,10 @@ from ebbtide.errors import EbbtideError, InputError
 from ebbtide.inputs import checked_mapping
 from ebbtide.types import Turn
 
-__all__ = ["refused", "turn_from", "turns_of"]
+__all__ = ["NOTHING", "refused", "turn_from", "turns_of"]
 
+NOTHING: tuple[Any, ...] = (None, "", [])
+"""What a text may be that says nothing."""
 _ALIASES = {"content": "text", "name": "speaker", "id": "external_id"}
 _GIVEN = (
     "text",
@@ -75,9 +77,9 @@ def turn_from(item: Turn | Mapping[str, Any]) -> Turn:
         name = _ALIASES.get(key, key)
         if name in _GIVEN:
             # One that says nothing does not stand in the way of its other name.
-            if value is None:
+            if value is None or (name in known and name == "text" and value in NOTHING):
                 continue
-            if name not in known:
+            if name not in known or (name == "text" and known[name] in NOTHING):
                 known[name] = value
                 continue
         if key != "tool_calls":
@@ -89,6 +91,9 @@ def turn_from(item: Turn | Mapping[str, Any]) -> Turn:
     external = known.get("external_id")
     if isinstance(external, int) and not isinstance(external, bool):
         known["external_id"] = _written("external_id", external)
+    if known.get("external_id") == "":
+        # It would make all such turns one.
+        del known["external_id"]
     known["role"] = known.get("role") or "user"
     return Turn(**known)
 

@@ -322,7 +322,8 @@ class _Checked:
                     self._same(turn, prepared.text)
                 self.read += 1
                 yield turn
-            self.ended = True
+            # An export that was stopped while it was put in order has no turns.
+            self.ended = not self._stop()
         except EbbtideError as error:
             self.failure = self._placed(error)
 

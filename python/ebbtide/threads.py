@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-__all__ = ["amid_work", "awaited", "in_passing", "submitted", "when_told_to_end"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["amid_work", "awaited", "begun", "in_passing", "submitted", "when_told_to_end"]
 
 _AT_WORK = ("analysis", "ann", "llm", "observing", "pipeline", "telemetry", "writing")
 """What takes locks that the threads behind a memory need, too, or calls what does."""
@@ -29,21 +32,34 @@ def submitted(
     """``executor.submit``, or the work done here and now where no thread can be had.
 
     Once the main thread has ended, Python starts no thread for an executor, while other
-    threads, and what was registered to be called at the end, go on.
+    threads, and what was registered to be called at the end, go on. Where the system gives
+    no thread the executor keeps what it refused, and would do it later: it is done once.
     """
-    try:
-        return executor.submit(work, *args, **kwargs)
-    except RuntimeError:
-        done: Future[_R] = Future()
+    done: Future[_R] = Future()
+    begun = threading.Lock()
+
+    def once() -> None:
+        if not begun.acquire(blocking=False) or not done.set_running_or_notify_cancel():
+            return
         try:
             done.set_result(work(*args, **kwargs))
         except BaseException as error:
             done.set_exception(error)
-        return done
+
+    try:
+        executor.submit(once).add_done_callback(lambda own: own.cancelled() and done.cancel())
+    except RuntimeError:
+        once()
+    return done
 
 
 async def awaited(work: Callable[[], _R], executor: Executor | None = None) -> _R:
-    """Work done off the event loop, in the caller's context.
+    """Work done off the event loop, as by :func:`begun`, and waited for."""
+    return await begun(work, executor)
+
+
+def begun(work: Callable[[], _R], executor: Executor | None = None) -> asyncio.Future[_R]:
+    """Work that is done off the event loop, in the caller's context.
 
     Args:
         work: The work; it is carried out although its caller is cancelled, once it began.
@@ -53,13 +69,13 @@ async def awaited(work: Callable[[], _R], executor: Executor | None = None) -> _
     import contextvars
 
     pool = executor or ThreadPoolExecutor(1, thread_name_prefix="ebbtide-once")
-    try:
-        # Whoever traces the caller finds what is done for it in its trace.
-        context = contextvars.copy_context()
-        return await asyncio.wrap_future(submitted(pool, context.run, work))
-    finally:
-        if executor is None:
-            pool.shutdown(wait=False)
+    # Whoever traces the caller finds what is done for it in its trace.
+    context = contextvars.copy_context()
+    future = asyncio.wrap_future(submitted(pool, context.run, work))
+    if executor is None:
+        # What was submitted is done, and then its thread ends.
+        pool.shutdown(wait=False)
+    return future
 
 
 def in_passing(work: Callable[[], object]) -> None:

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from ebbtide.errors import InputError
 from ebbtide.inputs import checked_text, readable
-from ebbtide.mappings import turn_from
+from ebbtide.mappings import NOTHING, turn_from
 from ebbtide.messages import reason
 from ebbtide.types import Turn
 
@@ -34,8 +34,6 @@ _HEAD = 4096
 _GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"
 """The mark that Windows puts before UTF-8; files put together have it inside, too."""
-_SAMPLE_KEYS = ("conversation", "haystack_sessions")
-"""What a benchmark sample has and a message has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +126,9 @@ def check_transcript(path: str | Path) -> bool:
         InputError: If it cannot be opened.
     """
     file = Path(path)
-    if not file.is_file():
-        message = f"there is no transcript file at {file}"
-        if file.is_dir():
-            message = f"{file} is a folder; name files, or take it whole: `ebbtide replay --out`"
-        elif file.exists():
-            message = f"{file} is no file that can be read twice; write what it holds to one"
-        raise InputError(message, "input.transcript")
     line = b""
     try:
+        _check_file(file)
         with _opened(file) as stream:
             while not line and (more := stream.readline(_HEAD)):
                 line = more.lstrip(_MARK + b" \t\r\n")
@@ -152,7 +144,24 @@ def check_transcript(path: str | Path) -> bool:
         first = json.loads(line)
     except (ValueError, RecursionError):
         return file.name.endswith((".json", ".json.gz"))
-    return isinstance(first, dict) and any(key in first for key in _SAMPLE_KEYS)
+    return isinstance(first, dict) and _is_sample(first)
+
+
+def _check_file(file: Path) -> None:
+    if file.is_file():
+        return
+    message = f"there is no transcript file at {file}"
+    if file.is_dir():
+        message = f"{file} is a folder; name files, or take it whole: `ebbtide replay --out`"
+    elif file.exists():
+        message = f"{file} is no file that can be read twice; write what it holds to one"
+    raise InputError(message, "input.transcript")
+
+
+def _is_sample(line: dict[str, Any]) -> bool:
+    """Whether it is a benchmark's: a message may have fields of these names, but no such values."""
+    of_locomo = isinstance(line.get("conversation"), dict)
+    return of_locomo or isinstance(line.get("haystack_sessions"), list)
 
 
 def split_messages(path: str | Path, field: str) -> dict[str, list[Lines]]:
@@ -271,8 +280,9 @@ class _Messages:
 
     def _turn(self, message: dict[str, Any], number: int) -> Turn | None:
         given = [message[key] for key in message if key in ("text", "content")]
-        content = next((one for one in given if one is not None), None if given else ...)
-        if content in (None, "", []) and not message.get("tool_calls"):
+        said = (one for one in given if one not in NOTHING)
+        content = next(said, None if given else ...)
+        if content is None and not message.get("tool_calls"):
             return None
         turn = turn_from(message)
         if not turn.text.strip():

@@ -209,6 +209,19 @@ def test_a_stream_may_read_the_memory_that_it_goes_into(stub: Config) -> None:
 
 
 @pytest.mark.timeout(60)
+def test_opening_that_the_end_of_the_loop_cancels_frees_the_store(
+    stub: Config, store_path: Path
+) -> None:
+    async def left_behind() -> None:
+        task = asyncio.create_task(AsyncMemory.open(store_path, config=stub))
+        await asyncio.sleep(0)
+        assert not task.done()
+
+    asyncio.run(left_behind())
+    with Memory.open(store_path, config=stub) as memory:
+        assert len(memory) == 0
+
+
 def test_a_cancelled_stream_keeps_what_it_gave_and_blocks_nobody(stub: Config) -> None:
     async def main() -> list[str]:
         async with AsyncMemory.in_memory(config=stub) as memory:

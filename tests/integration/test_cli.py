@@ -494,7 +494,8 @@ def test_stored_text_steers_neither_markup_nor_terminal(run: Run, tmp_path: Path
     store = tmp_path / "m.db"
     file = chat(tmp_path / "c.jsonl", ["port [/red] \x1b[31mred\x07"], speaker="[/b]", id="[i]")
     assert run("replay", file, "--store", store, "--namespace", "[u]").code == 0
-    for words in (["ask", "port"], ["ask", "port", "--trace"], ["explain", "0"], ["stats"]):
+    forget = ["forget", "port"]
+    for words in (["ask", "port"], ["ask", "port", "--trace"], ["explain", "0"], ["stats"], forget):
         done = run(*words, "--store", store)
         assert done.code == 0
         assert "\x1b" not in done.out

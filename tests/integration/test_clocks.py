@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,3 +102,8 @@ def test_the_core_reads_the_offset_that_python_reads(
 def test_seconds_are_of_utc(seconds: float) -> None:
     parsed = parse_timestamp(seconds)
     assert by_its_clock(parsed.utc, parsed.given).utcoffset() == timedelta(0)
+
+
+def test_a_number_of_numpys_is_one_of_pythons() -> None:
+    for number in (np.float64(1683554160.0), np.float64(1.5)):
+        assert parse_timestamp(number) == parse_timestamp(float(number))

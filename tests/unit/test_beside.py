@@ -117,5 +117,40 @@ def test_where_no_thread_can_be_had_who_asks_does_the_work(beside: Beside) -> No
     assert asyncio.run(awaited(threading.current_thread)) is threading.current_thread()
 
 
+def test_work_that_was_refused_a_thread_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, refused, done = threading.Thread.start, [], []
+
+    def once_none(thread: threading.Thread) -> None:
+        if not refused:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", once_none)
+    with ThreadPoolExecutor(1) as pool:
+        # The executor keeps what it could not begin, and begins it with the next.
+        for name in ("first", "second"):
+            submitted(pool, done.append, name).result()
+    assert refused
+    assert done == ["first", "second"]
+
+
+def test_what_is_cancelled_with_its_executor_is_waited_for_by_nobody() -> None:
+    going, hold = threading.Event(), threading.Event()
+
+    def held() -> None:
+        going.set()
+        hold.wait(30)
+
+    pool = ThreadPoolExecutor(1)
+    first = submitted(pool, held)
+    going.wait(30)
+    second = submitted(pool, int, "2")
+    pool.shutdown(wait=False, cancel_futures=True)
+    hold.set()
+    assert first.result(30) is None
+    assert second.cancelled()
+
+
 def test_what_is_awaited_is_done_in_another_thread() -> None:
     assert asyncio.run(awaited(threading.current_thread)) is not threading.current_thread()

@@ -205,6 +205,22 @@ def test_the_form_is_told_by_the_content(tmp_path: Path) -> None:
         assert check_transcript(path) is several, name
 
 
+def test_a_message_may_have_a_field_that_samples_have(tmp_path: Path) -> None:
+    file = tmp_path / "c.jsonl"
+    file.write_text('{"role": "user", "content": "Hi", "conversation": "c1"}\n')
+    assert not check_transcript(file)
+    [transcript] = read_transcripts(file)
+    [turn] = transcript.turns
+    assert turn.metadata == {"conversation": "c1"}
+
+
+def test_a_path_that_cannot_be_looked_at_is_refused() -> None:
+    for read in (check_transcript, lambda file: list(read_transcripts(file))):
+        with pytest.raises(InputError) as caught:
+            read("a" * 300)
+        assert caught.value.code == "input.transcript"
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     told = {tmp_path: "is a folder; name files", tmp_path / "none.jsonl": "there is no transcript"}
     for path, said in told.items():

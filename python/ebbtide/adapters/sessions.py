@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from ebbtide.errors import NotFoundError
+from ebbtide.forking import RenewedLock
 from ebbtide.memory import Memory
 from ebbtide.types import Turn
 
@@ -24,7 +24,7 @@ class _Known:
 
 # Histories are made anew for every request; the memory is read through only once.
 _known: WeakKeyDictionary[Memory, _Known] = WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = RenewedLock()
 
 
 def session_turns(memory: Memory, session_id: str) -> list[Turn]:
@@ -49,9 +49,10 @@ def _ids_of(memory: Memory, session_id: str) -> list[int]:
         known = _known.setdefault(memory, _Known())
         for turn in memory.turns(first=known.next):
             assert turn.interaction_id is not None
-            known.next = turn.interaction_id + 1
             if turn.session_id is not None:
                 known.ids.setdefault(turn.session_id, set()).add(turn.interaction_id)
+            # Last: a child whose parent was amid this looks at the turn again.
+            known.next = turn.interaction_id + 1
         return sorted(known.ids.get(session_id, ()))
 
 

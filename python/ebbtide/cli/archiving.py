@@ -17,7 +17,7 @@ from ebbtide.cli.common import (
     reading,
     settings_from,
 )
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import plain, print_json, write
 from ebbtide.messages import counted
 
 if TYPE_CHECKING:
@@ -186,7 +186,8 @@ def search(
         said = f"{one.turn.speaker or one.turn.role}: {one.turn.text}"
         when = f"[{one.turn.timestamp}] " if one.turn.timestamp else ""
         whose = one.namespace if one.writer == one.namespace else f"{one.namespace}, {one.writer}"
-        write(f"{one.rank}. {one.score:.3f} ({whose}, turn {one.turn.interaction_id}) {when}{said}")
+        where = f"({whose}, turn {one.turn.interaction_id})"
+        write(plain(f"{one.rank}. {one.score:.3f} {where} {when}{said}"))
     if not found:
         write("nothing found")
 

@@ -122,10 +122,10 @@ def _save(file: Path, store: Path, save: Callable[[], object]) -> None:
     """Write a file, but never over the store it was read from."""
     from ebbtide.errors import InputError
 
-    if file.exists() and file.samefile(store):
-        message = f"{file} is the store itself; choose another name with --out"
-        raise InputError(message, "input.field")
     try:
+        if file.exists() and file.samefile(store):
+            message = f"{file} is the store itself; choose another name with --out"
+            raise InputError(message, "input.field")
         save()
     except OSError as error:
         message = f"cannot write {file}: {reason(error)}; choose another name with --out"
@@ -136,12 +136,17 @@ def _refuse_another_file(page: Path) -> None:
     """A page takes the place of an earlier one, and of no other file."""
     from ebbtide.errors import InputError
 
-    if page.is_file():
-        with page.open("rb") as there:
-            beginning = there.read(_BEGINNING).lower()
-        if beginning and not beginning.startswith(b"<!doctype html"):
-            message = f"{page} is another file already; choose another name with --out"
-            raise InputError(message, "input.field")
+    beginning = b""
+    try:
+        if page.is_file():
+            with page.open("rb") as there:
+                beginning = there.read(_BEGINNING).lower()
+    except OSError as error:
+        message = f"{page} cannot be read: {reason(error)}; choose another name with --out"
+        raise InputError(message, "input.field") from error
+    if beginning and not beginning.startswith(b"<!doctype html"):
+        message = f"{page} is another file already; choose another name with --out"
+        raise InputError(message, "input.field")
 
 
 _BEGINNING = 16

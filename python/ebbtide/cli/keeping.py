@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,7 +102,8 @@ def _written(store: Path, settings: Config) -> Iterator[Store]:
     """A store to write to; one that was made here and stayed empty is removed."""
     from ebbtide.store import Store
 
-    new, empty = not store.exists(), False
+    # Where one may not look, opening says so.
+    new, empty = not os.path.exists(store), False  # noqa: PTH110
     try:
         with Store.open(store, config=settings) as opened:
             try:

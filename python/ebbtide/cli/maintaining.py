@@ -20,7 +20,7 @@ from ebbtide.cli.common import (
     settings_from,
     turn_id,
 )
-from ebbtide.cli.output import print_json, write
+from ebbtide.cli.output import plain, print_json, write
 from ebbtide.messages import counted
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ def _erasing(
         return
     for turn in turns:
         said = turn.text if len(turn.text) <= _SHOWN else turn.text[: _SHOWN - 1] + "…"
-        write(f"{turn.interaction_id}  {turn.speaker or turn.role}: {' '.join(said.split())}")
+        line = f"{turn.interaction_id}  {turn.speaker or turn.role}: {' '.join(said.split())}"
+        write(plain(line))
     count = counted(len(turns), "turn")
     if yes:
         write(f"erased {count} of {name!r}; {left} left")

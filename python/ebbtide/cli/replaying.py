@@ -210,12 +210,12 @@ def _lasting(file: Path, stack: ExitStack) -> Path:
 
     The copy has the pipe's name, which is in the ids of messages without one.
     """
-    if not file.is_fifo():
-        return file
     from ebbtide.errors import InputError
 
-    folder = Path(stack.enter_context(TemporaryDirectory(prefix="ebbtide-")))
     try:
+        if not file.is_fifo():
+            return file
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="ebbtide-")))
         with file.open("rb") as pipe, (folder / file.name).open("wb") as copy:
             shutil.copyfileobj(pipe, copy)
     except OSError as error:

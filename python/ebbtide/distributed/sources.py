@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ebbtide.errors import EbbtideError, InputError
 from ebbtide.inputs import readable
-from ebbtide.messages import shown
+from ebbtide.messages import reason, shown
 from ebbtide.transcripts import (
     Lines,
     TurnReader,
@@ -69,15 +69,12 @@ def find_files(given: Iterable[str | Path], *, but: Path | None = None) -> list[
     for one in given:
         if not isinstance(one, str | os.PathLike):
             raise InputError(f"a transcript is named by its path, not {shown(one)}", "input.field")
-        path = Path(one)
-        if path.is_dir():
-            files = list(_below(path))
-        elif path.exists() or not glob.has_magic(str(one)):
-            files = [path]
-        else:
-            files = [Path(name) for name in glob.glob(str(one), recursive=True)]  # noqa: PTH207
-            files = [file for file in files if file.is_file()]
-        if not files or not all(file.is_file() for file in files):
+        try:
+            files = _files(Path(one))
+        except OSError as error:
+            message = f"{one} cannot be read: {reason(error)}"
+            raise InputError(message, "input.transcript") from error
+        if not files:
             raise InputError(f"there is no transcript file at {one}", "input.transcript")
         found.update(Path(os.path.abspath(file)) for file in files)  # noqa: PTH100
     if but is not None:
@@ -85,6 +82,18 @@ def find_files(given: Iterable[str | Path], *, but: Path | None = None) -> list[
     if not found:
         raise InputError("name at least one transcript", "input.transcript")
     return sorted(found, key=lambda path: path.parts)
+
+
+def _files(path: Path) -> list[Path]:
+    """The files that a path or a pattern names; none where one of them is no file."""
+    if path.is_dir():
+        return list(_below(path))
+    if path.exists() or not glob.has_magic(str(path)):
+        files = [path]
+    else:
+        named = glob.glob(str(path), recursive=True)  # noqa: PTH207
+        files = [file for file in map(Path, named) if file.is_file()]
+    return files if all(file.is_file() for file in files) else []
 
 
 def _below(folder: Path) -> Iterator[Path]:

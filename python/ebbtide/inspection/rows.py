@@ -88,7 +88,8 @@ def _row(row: Mapping[str, Any], newest: int, decay: Decay, *, dated: bool) -> H
 
 
 def _moment(row: Mapping[str, Any]) -> str:
-    return f"{row['day']}T{row['time']}Z"
+    # By the clock of its own stamp, as it is shown.
+    return f"{row['day']}T{row['time']}"
 
 
 def _marks(row: Mapping[str, Any]) -> list[Html]:

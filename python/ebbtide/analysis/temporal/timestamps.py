@@ -78,13 +78,17 @@ def parse_timestamp(value: str | datetime | date | int | float) -> ParsedTimesta
 def _read(value: object) -> tuple[datetime | None, str, bool]:
     """The moment, what was given, and whether that is a whole day."""
     if isinstance(value, datetime):
+        if value.year != value.year:  # pandas' "not a time" is a datetime
+            return None, "", False
         return value, value.isoformat(), False
     if isinstance(value, date):
         return datetime.combine(value, time()), value.isoformat(), True
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not math.isfinite(value):
             return None, "", False
-        return datetime.fromtimestamp(value, UTC), repr(value), False
+        # A number of numpy's is one of Python's, and prints its type.
+        plain = float(value) if isinstance(value, float) else int(value)
+        return datetime.fromtimestamp(plain, UTC), repr(plain), False
     if isinstance(value, str):
         moment, is_day = _read_text(value.strip())
         return moment, value, is_day
