@@ -146,7 +146,6 @@ FILTERS: list[tuple[dict[str, Any], Callable[[int], Any]]] = [
     ({"until": "2024-01-01T00:00:30Z", "role": "user"}, lambda n: n <= 30 and n % 3),
     ({"metadata": {"parity": 1}}, lambda n: n % 2 == 1),
     ({"metadata": {"parity": 1.0}}, lambda n: n % 2 == 1),
-    ({"metadata": {"parity": True}}, lambda _: False),
     ({"metadata": {"parity": 1.5}}, lambda n: False),
     ({"metadata": {"parity": True}}, lambda n: False),
     ({"writer": "ana@home", "session_id": "s0"}, lambda n: n < 10),

@@ -222,6 +222,7 @@ def test_opening_that_the_end_of_the_loop_cancels_frees_the_store(
         assert len(memory) == 0
 
 
+@pytest.mark.timeout(60)
 def test_a_cancelled_stream_keeps_what_it_gave_and_blocks_nobody(stub: Config) -> None:
     async def main() -> list[str]:
         async with AsyncMemory.in_memory(config=stub) as memory:

@@ -309,18 +309,20 @@ def test_a_backup_ends_though_others_write_all_the_time(
         assert copy.check() == []
 
 
+def changed(path: Path, *statements: str) -> None:
+    """Change a store's file behind the engine's back."""
+    with closing(sqlite3.connect(path)) as raw, raw:
+        for statement in statements:
+            raw.execute(statement)
+
+
 def test_a_memory_that_cannot_be_read_again_takes_nothing_more(
     stub: Config, store_path: Path
 ) -> None:
     with Memory.open(store_path, config=stub) as memory:
         memory.add_many(scripted(n) for n in range(30))
-        with closing(sqlite3.connect(store_path)) as raw, raw:
-            raw.execute(
-                "UPDATE derived SET facts = x'ff' WHERE key = (SELECT min(key) + 3 FROM derived)"
-            )
-            raw.execute(
-                "CREATE TRIGGER full BEFORE INSERT ON turn BEGIN SELECT RAISE(FAIL, 'full'); END"
-            )
+        refused = "CREATE TRIGGER full BEFORE INSERT ON turn BEGIN SELECT RAISE(FAIL, 'full'); END"
+        changed(store_path, DAMAGE["facts"], refused)
         # What went wrong first is told, and then that the memory is closed.
         with pytest.raises(StoreError, match="full"):
             memory.add("One more.")
@@ -335,10 +337,7 @@ def test_a_relation_that_cannot_be_is_refused_and_nothing_is_read(
 ) -> None:
     with Memory.open(store_path, config=stub) as memory:
         memory.add_many(scripted(n) for n in range(30))
-        with closing(sqlite3.connect(store_path)) as raw, raw:
-            raw.execute(
-                "UPDATE derived SET facts = x'ff' WHERE key = (SELECT min(key) + 3 FROM derived)"
-            )
+        changed(store_path, DAMAGE["facts"])
         with pytest.raises(InputError, match="itself"):
             memory.relate(7, "supersedes", 7)
         # Read again, it would have been closed for the damage.
@@ -359,9 +358,7 @@ def test_doctor_finds_and_repairs_derived_data(filled: Path, config: Config, wha
         texts = [t.text for t in store.memory("ana").turns()]
         store.memory("ana").reindex()
         digest = store.memory("ana").digest()
-    with sqlite3.connect(filled) as raw:
-        raw.execute(DAMAGE[what])
-    raw.close()
+    changed(filled, DAMAGE[what])
     with Store.open(filled, config=config) as store:
         found = store.check()
         assert found
