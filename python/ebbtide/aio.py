@@ -21,7 +21,7 @@ from ebbtide.config import Config
 from ebbtide.memory import Memory
 from ebbtide.opened import PAGE, closed
 from ebbtide.pipeline import BATCH
-from ebbtide.threads import awaited, begun
+from ebbtide.threads import awaited, begun, settled
 from ebbtide.types import Turn, WriteReport
 
 if TYPE_CHECKING:
@@ -53,15 +53,6 @@ def _awaited(
         return await self._in(pool, functools.partial(method, self._memory, *args, **kwargs))
 
     return call
-
-
-async def _to_the_end(future: asyncio.Future[Any]) -> None:
-    """Wait until it is done, however often the caller is cancelled meanwhile."""
-    import asyncio
-
-    while not future.done():
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait({future})
 
 
 class AsyncMemory:
@@ -126,9 +117,9 @@ class AsyncMemory:
         try:
             opened = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            await _to_the_end(opening)
+            await settled(opening)
             with contextlib.suppress(Exception):  # nothing was opened
-                await _to_the_end(begun(opening.result().close))
+                await settled(begun(opening.result().close))
             raise
         return cls(opened)
 

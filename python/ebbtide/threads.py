@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["amid_work", "awaited", "begun", "in_passing", "submitted", "when_told_to_end"]
+__all__ = [
+    "amid_work",
+    "awaited",
+    "begun",
+    "in_passing",
+    "settled",
+    "submitted",
+    "when_told_to_end",
+]
 
 _AT_WORK = ("analysis", "ann", "llm", "observing", "pipeline", "telemetry", "writing")
 """What takes locks that the threads behind a memory need, too, or calls what does."""
@@ -36,10 +44,10 @@ def submitted(
     no thread the executor keeps what it refused, and would do it later: it is done once.
     """
     done: Future[_R] = Future()
-    begun = threading.Lock()
+    claimed = threading.Lock()
 
     def once() -> None:
-        if not begun.acquire(blocking=False) or not done.set_running_or_notify_cancel():
+        if not claimed.acquire(blocking=False) or not done.set_running_or_notify_cancel():
             return
         try:
             done.set_result(work(*args, **kwargs))
@@ -76,6 +84,19 @@ def begun(work: Callable[[], _R], executor: Executor | None = None) -> asyncio.F
         # What was submitted is done, and then its thread ends.
         pool.shutdown(wait=False)
     return future
+
+
+async def settled(future: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait until it is done, however often the caller is cancelled; the first time is returned."""
+    import asyncio
+
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError as error:
+            cancelled = cancelled or error
+    return cancelled
 
 
 def in_passing(work: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -14,6 +15,7 @@ from ebbtide.errors import NotFoundError
 from ebbtide.extras import MissingExtraError
 from ebbtide.inputs import checked_text
 from ebbtide.memory import Memory
+from ebbtide.threads import begun, settled
 from ebbtide.types import Turn
 
 try:
@@ -127,13 +129,9 @@ async def _settled(work: Callable[_P, _R], *args: _P.args, **kwargs: _P.kwargs) 
     The SDK puts a session right after a run that was cancelled: what goes on meanwhile
     would come in between.
     """
-    done = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
-    cancelled: asyncio.CancelledError | None = None
-    while not done.done():
-        try:
-            await asyncio.wait({done})
-        except asyncio.CancelledError as error:
-            cancelled = cancelled or error
+    # No task: the end of an event loop cancels all of those.
+    done = begun(partial(work, *args, **kwargs))
+    cancelled = await settled(done)
     if cancelled is not None:
         done.exception()  # the caller is gone; nobody else asks what became of it
         raise cancelled

@@ -85,15 +85,13 @@ def find_files(given: Iterable[str | Path], *, but: Path | None = None) -> list[
 
 
 def _files(path: Path) -> list[Path]:
-    """The files that a path or a pattern names; none where one of them is no file."""
+    """The files that a path or a pattern names, or that are below a directory."""
     if path.is_dir():
         return list(_below(path))
     if path.exists() or not glob.has_magic(str(path)):
-        files = [path]
-    else:
-        named = glob.glob(str(path), recursive=True)  # noqa: PTH207
-        files = [file for file in map(Path, named) if file.is_file()]
-    return files if all(file.is_file() for file in files) else []
+        return [path] if path.is_file() else []
+    named = glob.glob(str(path), recursive=True)  # noqa: PTH207
+    return [file for file in map(Path, named) if file.is_file()]
 
 
 def _below(folder: Path) -> Iterator[Path]:
