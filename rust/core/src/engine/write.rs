@@ -64,14 +64,16 @@ impl Engine {
         mut batch: Vec<(InteractionId, AnalysedTurn)>,
     ) -> Result<WriteReport> {
         batch.retain(|(id, _)| self.pending.contains(id));
-        // A turn that comes twice waits but once: the second is not the next one.
-        for ((id, analysed), expected) in batch.iter().zip(self.pending.iter()) {
+        let mut waiting = self.pending.iter();
+        for (id, analysed) in &batch {
             self.check(analysed)?;
-            if id != expected {
-                return Err(Error::new(
-                    Code::InputFacts,
-                    format!("turn {expected} waits for its analysis before turn {id}"),
-                ));
+            let next = waiting.next();
+            if next != Some(id) {
+                let message = match next {
+                    Some(next) => format!("turn {next} waits for its analysis before turn {id}"),
+                    None => format!("turn {id} comes twice, and waits for one analysis"),
+                };
+                return Err(Error::new(Code::InputFacts, message));
             }
         }
         self.write(|engine, store, report| {

@@ -36,6 +36,18 @@ pub struct Finding {
     pub repairable: bool,
 }
 
+impl Finding {
+    /// One that concerns no memory, and cannot be put right.
+    fn of_file(what: String) -> Self {
+        Self {
+            namespace: None,
+            interaction_id: None,
+            what,
+            repairable: false,
+        }
+    }
+}
+
 impl Store {
     /// Copies the store as it is now into a new file, while it is used.
     pub fn backup(&self, target: &Path) -> Result<()> {
@@ -93,12 +105,6 @@ impl Store {
 
     fn check_unmapped(&self) -> Result<Vec<Finding>> {
         let mut found = Vec::new();
-        let whole = |what: String| Finding {
-            namespace: None,
-            interaction_id: None,
-            what,
-            repairable: false,
-        };
         let mut statement = self.conn.prepare("PRAGMA integrity_check(20)")?;
         let mut rows = statement.query([])?;
         loop {
@@ -107,12 +113,12 @@ impl Store {
                 Ok(Some(row)) => {
                     let line: String = row.get(0)?;
                     if line != "ok" {
-                        found.push(whole(format!("SQLite: {line}")));
+                        found.push(Finding::of_file(format!("SQLite: {line}")));
                     }
                 }
                 Ok(None) => break,
                 Err(e) => {
-                    found.push(whole(format!("SQLite: {e}")));
+                    found.push(Finding::of_file(format!("SQLite: {e}")));
                     break;
                 }
             }
@@ -123,30 +129,24 @@ impl Store {
             Ok(())
         });
         if let Err(e) = looked {
-            found.push(whole(e.message));
+            found.push(Finding::of_file(e.message));
         }
         Ok(found)
     }
 
     /// What is wrong within the memories, and what is of none.
     fn check_memories(&self, found: &mut Vec<Finding>) {
-        let whole = |e: Error| Finding {
-            namespace: None,
-            interaction_id: None,
-            what: e.message,
-            repairable: false,
-        };
         match self.numbered() {
             Ok(names) => {
                 for (name, id) in names {
                     self.check_namespace(&name, id, found);
                 }
             }
-            Err(e) => found.push(whole(e)),
+            Err(e) => found.push(Finding::of_file(e.message)),
         }
         // Where a page cannot be read, what is behind it is looked at all the same.
         if let Err(e) = self.check_strays(found) {
-            found.push(whole(e));
+            found.push(Finding::of_file(e.message));
         }
     }
 
